@@ -3,6 +3,7 @@ CREATE TABLE queued (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     conversation INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
     text         TEXT NOT NULL,
+    files        TEXT NOT NULL DEFAULT '[]', -- the ids of its files in staged_attachments
     held         INTEGER NOT NULL DEFAULT 0 -- the user is editing it
 ) STRICT;
 CREATE INDEX queued_by_conversation ON queued (conversation, id);

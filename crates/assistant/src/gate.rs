@@ -195,7 +195,7 @@ fn listed(messages: &[Message], call: &ToolCall) -> bool {
     let field = format!("\"url\":{}", serde_json::Value::from(url));
     messages.iter().any(|message| match message {
         Message::Tool { tool, result, .. } => tool == SEARCH && result.contains(&field),
-        Message::User { text } => Attached::find(text)
+        Message::User { text, .. } => Attached::find(text)
             .words
             .split_whitespace()
             .any(|word| word == url || word.trim_matches(|c| "<>()[]\"'.,;:!?".contains(c)) == url),
@@ -368,16 +368,17 @@ mod tests {
     fn after_a_page_only_listed_addresses_are_reached_without_asking() {
         use RunKind::{Chat, Heartbeat, Task};
         use Verdict::{AskFirst, Refuse, Run};
-        let said = Message::User {
-            text: Attached::to("See (https://mine.test/a) or HTTPS://B.test.", "or https://file.test/ there"),
-        };
+        let said = Message::user(Attached::to(
+            "See (https://mine.test/a) or HTTPS://B.test.",
+            "or https://file.test/ there",
+        ));
         let hit = serde_json::json!({"title": "t", "url": "https://hit.test/?a=\"1\"", "snippet": "\"url\":\"https://no.test/\""});
         let found = result("web_search", &serde_json::json!({"results": [hit], "untrusted": true}));
         let page = result(
             "fetch_url",
             &serde_json::json!({"url": "https://was.test/", "text": "https://link.test/"}),
         );
-        let fresh = (Level::Nothing, vec![Message::User { text: "hello".to_owned() }]);
+        let fresh = (Level::Nothing, vec![Message::user("hello".to_owned())]);
         let web = (Level::Web, vec![said, found, page]);
         let strange = (Level::People, web.1.clone());
         for (name, (level, messages), tool, url, chat, task) in [

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod agent;
+pub mod attachments;
 pub mod clock;
 pub mod db;
 pub mod device;
@@ -96,4 +97,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     notifications::SOURCES,
     #[cfg(feature = "notifications")]
     notifications::INBOX,
+    attachments::MIGRATION,
+    models::VISION,
 ];

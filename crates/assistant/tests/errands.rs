@@ -77,7 +77,12 @@ impl Stage {
             Entry { tool: list, governed: EnabledBy::Features(vec![&SCHEDULING_ENABLED]) },
         ]);
         let model = Arc::new(Scripted::new(acts));
-        let ready = Ready { label: "m".to_owned(), local: true, model: Box::new(Arc::clone(&model)) };
+        let ready = Ready {
+            label: "m".to_owned(),
+            local: true,
+            vision: kai_assistant::models::vision::Vision::Unknown,
+            model: Box::new(Arc::clone(&model)),
+        };
         Self { db, clock, toolbox, models: vec![ready], model }
     }
 
@@ -167,7 +172,7 @@ async fn a_task_is_run_reported_under_its_name_and_done() {
     assert_eq!((runs[0].outcome, runs[0].tokens), (Some(Outcome::Ok), 2));
     assert_eq!(stage.reports(), ["**Weather**\n\nSunny."]);
     let asked = stage.model.requests();
-    let Some(Message::User { text }) = asked[0].messages.last() else { panic!("{asked:?}") };
+    let Some(Message::User { text, .. }) = asked[0].messages.last() else { panic!("{asked:?}") };
     assert!(text.contains("Task: Weather") && text.ends_with("Tell the weather."), "{text}");
     let raised = stage.db.write_now(|tx| {
         Ok::<_, DbError>((heartbeat::store::banner(tx)?, heartbeat::store::take_unnotified(tx)?))

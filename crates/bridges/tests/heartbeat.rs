@@ -67,7 +67,9 @@ impl Model for &'static Puppet {
 
     fn reply<'a>(&'a self, request: &'a Request, _: Deltas<'a>) -> Replying<'a> {
         Box::pin(async move {
-            let Some(Message::User { text }) = request.messages.first() else { panic!("nothing was said") };
+            let Some(Message::User { text, .. }) = request.messages.first() else {
+                panic!("nothing was said")
+            };
             self.asked.lock().unwrap().push(text.clone());
             if let Some(meanwhile) = self.meanwhile.lock().unwrap().as_ref() {
                 meanwhile();
@@ -139,7 +141,12 @@ async fn world_where_a_call_costs(costs: Option<u64>) -> World {
         window: Mutex::new(128_000),
         meanwhile: Mutex::default(),
     }));
-    let models = vec![Ready { label: "puppet".to_owned(), local: true, model: Box::new(puppet) }];
+    let models = vec![Ready {
+        label: "puppet".to_owned(),
+        local: true,
+        vision: kai_assistant::models::vision::Vision::Unknown,
+        model: Box::new(puppet),
+    }];
     World { clock, phone, poller, toolbox: Toolbox::new(vec![]), puppet, models }
 }
 

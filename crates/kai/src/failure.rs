@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use kai_assistant::agent::TurnError;
+use kai_assistant::attachments::Refused;
 use kai_assistant::db::{DbError, OpenError};
 use kai_assistant::home::KeyError;
 use kai_words::Said;
@@ -64,14 +65,24 @@ impl From<TurnError> for Failure {
         match error {
             TurnError::NoModel => failure.try_instead(SET_UP_A_MODEL),
             TurnError::Unknown(_) => failure.try_instead("kai chats list"),
+            TurnError::CannotSee { label } => {
+                failure.try_instead(format!("kai models pictures {label} yes, if it can"))
+            }
             TurnError::Busy(_)
             | TurnError::TakenOver(_)
             | TurnError::NothingSaid(_)
             | TurnError::Changed(_)
+            | TurnError::File(_)
             | TurnError::Model { .. }
             | TurnError::Empty { .. }
             | TurnError::Store(_) => failure,
         }
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Self::failed(refused.said())
     }
 }
 

@@ -45,7 +45,7 @@ async fn talk(config: &Config, prompt: &str) -> Result<(), ModelError> {
     let model = connect(config, &Http::new(Limits::default()))?;
     let mut request = Request {
         system: "You are a helpful assistant. Use the tool when it helps.".to_owned(),
-        messages: vec![Message::User { text: prompt.to_owned() }],
+        messages: vec![Message::user(prompt.to_owned())],
         tools: vec![weather()],
     };
     for round in ["with the tool", "without tools"] {

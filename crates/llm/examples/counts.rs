@@ -33,7 +33,7 @@ fn sse() -> usize {
 
 /// Messages that stay of 1,000 in a window for a few hundred.
 fn fitted() -> usize {
-    let said = |n: usize| Message::User { text: format!("message {n} {}", "word ".repeat(40)) };
+    let said = |n: usize| Message::user(format!("message {n} {}", "word ".repeat(40)));
     let request = Request { messages: (0..1000).map(said).collect(), ..Request::default() };
     fit(&request, 16_000).messages.len()
 }

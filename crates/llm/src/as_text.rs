@@ -25,7 +25,7 @@ pub(crate) fn tools_as_text(messages: &[Message]) -> Vec<Message> {
             }
             Message::Tool { call, tool, result } => {
                 let arguments = asked.iter().find(|c| c.id == *call).map_or("", |c| c.arguments.as_str());
-                talk.push(Message::User { text: report(tool, arguments, result) });
+                talk.push(Message::user(report(tool, arguments, result)));
             }
         }
     }

@@ -28,6 +28,10 @@ pub enum ModelError {
     #[error("The model's server refused the request ({said}): change the request, or choose another model.")]
     BadRequest { said: String },
     #[error(
+        "The model does not accept pictures ({said}): send the message without them, or choose a model that can see."
+    )]
+    NoPictures { said: String },
+    #[error(
         "This chat is too long for the model: start a new one, send less text at once, or choose a model with a larger context window."
     )]
     /// `limit` is the server's maximum number of tokens, if it states one.

@@ -99,7 +99,7 @@ fn check_reply(reply: &Reply, streamed: &str, received: usize) {
     let ids: HashSet<&str> = calls.iter().map(|call| call.id.0.as_str()).collect();
     assert!(ids.len() == calls.len() && !ids.contains("") && calls.len() <= MOST_CALLS, "{ids:?}");
     let history = [
-        Message::User { text: "hello".to_owned() },
+        Message::user("hello".to_owned()),
         Message::Assistant { text: reply.text.clone(), calls: calls.clone(), signature: None },
         Message::Tool {
             call: calls.first().map_or(CallId("x".to_owned()), |call| call.id.clone()),

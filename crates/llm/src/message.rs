@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::picture::Picture;
+
 /// The description of a tool that is sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
@@ -34,6 +36,9 @@ pub struct ToolCall {
 pub enum Message {
     User {
         text: String,
+        /// What the user attached, to be looked at together with the text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pictures: Vec<Picture>,
     },
     Assistant {
         text: String,
@@ -48,6 +53,13 @@ pub enum Message {
         tool: String,
         result: String,
     },
+}
+
+impl Message {
+    /// A message of the user without pictures.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { text: text.into(), pictures: Vec::new() }
+    }
 }
 
 /// Token counts of a reply as the server reported them; zero if it did not.

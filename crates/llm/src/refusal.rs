@@ -32,6 +32,7 @@ pub(crate) fn classify(refused: &Refused<'_>) -> Option<ModelError> {
         Meaning::RateLimited => ModelError::RateLimited { wait: refused.wait.or(words.wait) },
         Meaning::Overloaded => ModelError::Overloaded,
         Meaning::ServerError => ModelError::ServerError { status: words.status(refused.status), said },
+        Meaning::NoPictures => ModelError::NoPictures { said },
         Meaning::BadRequest => ModelError::BadRequest { said },
         Meaning::NoApi => return None,
     };
@@ -70,6 +71,7 @@ enum Meaning {
     RateLimited,
     Overloaded,
     ServerError,
+    NoPictures,
     BadRequest,
     NoApi,
 }
@@ -134,6 +136,20 @@ const NO_CREDIT: &[&str] = &[
     "billing_error",
 ];
 const LIMITED: &[&str] = &["rate_limit", "rate limit", "resource_exhausted", "too many requests"];
+/// How services say that a model takes words only. The last one is about a message in parts, which we send only for the
+/// sake of a picture.
+const NO_PICTURES: &[&str] = &[
+    "image input",
+    "image_url",
+    "support image",
+    "support vision",
+    "support multimodal",
+    "not a multimodal",
+    "not a vision",
+    "0 image(s)",
+    "images are not supported",
+    "content must be a string",
+];
 const OVERLOADED: &[&str] = &["overloaded"];
 const MISSING: &[&str] = &[
     "not found",
@@ -181,6 +197,9 @@ impl Words {
         // A limit per minute may mention tokens too, but there waiting helps.
         if status == 429 {
             return Meaning::RateLimited;
+        }
+        if matches!(status, 200 | 400 | 404 | 415 | 422 | 500 | 501) && self.has(NO_PICTURES) {
+            return Meaning::NoPictures;
         }
         match status {
             401 => Meaning::BadKey,
@@ -304,6 +323,7 @@ impl ModelError {
             | Self::NoCredit { said }
             | Self::NoSuchModel { said, .. }
             | Self::BadRequest { said }
+            | Self::NoPictures { said }
             | Self::Blocked { why: said }
             | Self::ServerError { said, .. }
             | Self::Network { cause: Detail::Told(said), .. }
@@ -357,6 +377,14 @@ mod tests {
         (404, r#"{"error":{"code":404,"message":"models/m is not found for API version v1beta","status":"NOT_FOUND"}}"#, "NoSuchModel"),
         (400, r#"{"error":{"message":"m is not a valid model ID","code":400}}"#, "NoSuchModel"),
         (400, r#"{"object":"error","message":"Invalid model: m","type":"invalid_model"}"#, "NoSuchModel"),
+        (400, r#"{"error":{"message":"Invalid content type. image_url is only supported by certain models.","type":"invalid_request_error"}}"#, "NoPictures"),
+        (400, r#"{"error":{"message":"Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`, expected `text`"}}"#, "NoPictures"),
+        (404, r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#, "NoPictures"),
+        (500, r#"{"error":{"code":500,"message":"image input is not supported - hint: if this is unexpected, you may need to provide the mmproj","type":"server_error"}}"#, "NoPictures"),
+        (400, r#"{"error":{"message":"'messages.0' : 'content' : content must be a string"}}"#, "NoPictures"),
+        (400, r#"{"object":"error","message":"m is not a multimodal model","type":"BadRequestError","code":400}"#, "NoPictures"),
+        (400, r#"{"error":{"code":400,"message":"Image input modality is not enabled for models/m","status":"INVALID_ARGUMENT"}}"#, "NoPictures"),
+        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"Could not process image"}}"#, "BadRequest"),
         (404, r#"{"detail":"Not Found"}"#, "None"),
         (404, "<html>404</html>", "None"),
         (405, "", "None"),

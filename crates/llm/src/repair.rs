@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::{CallId, Message, ToolCall, ToolSpec, ids};
+use crate::{CallId, Message, Picture, ToolCall, ToolSpec, ids};
 
 /// Sent as the result of a call that never finished.
 const CANCELLED: &str = r#"{"success":false,"error":"This call was stopped before it gave a result. It may have taken effect: check before you repeat it."}"#;
@@ -30,8 +30,10 @@ pub fn repair(messages: &[Message], offered: &[ToolSpec], keep_from: usize) -> V
     for (index, message) in messages.iter().enumerate() {
         match message {
             // The turn to be answered must start with some text.
-            Message::User { text } if blank(text) && index == keep_from => repaired.user(NO_TEXT),
-            Message::User { text } => repaired.user(text),
+            Message::User { text, pictures } if blank(text) && pictures.is_empty() && index == keep_from => {
+                repaired.user(NO_TEXT, &[]);
+            }
+            Message::User { text, pictures } => repaired.user(text, pictures),
             Message::Assistant { text, calls, signature } => {
                 let kept = calls
                     .iter()
@@ -86,15 +88,15 @@ struct Repaired {
 }
 
 impl Repaired {
-    fn user(&mut self, text: &str) {
-        if blank(text) {
+    fn user(&mut self, text: &str, pictures: &[Picture]) {
+        if blank(text) && pictures.is_empty() {
             return;
         }
         if let Some(Message::Tool { .. }) = self.messages.last() {
             let (text, calls, signature) = (STOPPED.to_owned(), Vec::new(), None);
             self.messages.push(Message::Assistant { text, calls, signature });
         }
-        self.messages.push(Message::User { text: text.to_owned() });
+        self.messages.push(Message::User { text: text.to_owned(), pictures: pictures.to_vec() });
     }
 
     fn assistant(&mut self, text: &str, signature: Option<&str>, calls: Vec<(&ToolCall, Option<&str>)>) {
@@ -155,7 +157,7 @@ mod tests {
         let full =
             |text: &str| full.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
         let one = |line: &str| match line.split_at(2) {
-            ("U ", text) => Message::User { text: full(text) },
+            ("U ", text) => Message::user(full(text)),
             ("A ", rest) => {
                 let (text, calls) = rest.split_once('[').unwrap_or((rest, ""));
                 let calls = calls.trim_end_matches(']').split_whitespace().map(call).collect();

@@ -28,6 +28,7 @@ pub fn after(error: &ModelError, failures: u32) -> Next {
         | ModelError::Forbidden { .. }
         | ModelError::NoSuchModel { .. }
         | ModelError::BadRequest { .. }
+        | ModelError::NoPictures { .. }
         | ModelError::Blocked { .. }
         | ModelError::NotAnApi { .. }
         | ModelError::TooLarge { .. }
@@ -69,6 +70,7 @@ mod tests {
             (ModelError::BadKey, [Next::GiveUp; 3]),
             (ModelError::Forbidden { said: text() }, [Next::GiveUp; 3]),
             (ModelError::BadRequest { said: text() }, [Next::GiveUp; 3]),
+            (ModelError::NoPictures { said: text() }, [Next::GiveUp; 3]),
             (ModelError::NoSuchModel { model: text(), said: text() }, [Next::GiveUp; 3]),
             (ModelError::BadSetup { what: Detail::KeyEmpty, hint: Hint::CopyKey }, [Next::GiveUp; 3]),
             (ModelError::TooLong { limit: None }, [Next::NextModel; 3]),

@@ -238,7 +238,9 @@ fn cut(text: &str, cap: usize) -> String {
 
 fn message_tokens(message: &Message) -> usize {
     let content = match message {
-        Message::User { text } => tokens(text),
+        Message::User { text, pictures } => {
+            tokens(text) + pictures.iter().map(|picture| FRAME + picture.tokens()).sum::<usize>()
+        }
         Message::Assistant { text, calls, signature } => {
             let calls = calls.iter().map(|call| {
                 let written = tokens(&call.name) + tokens(&call.arguments) + tokens(&call.id.0);
@@ -296,7 +298,7 @@ mod tests {
     use crate::{CallId, ToolCall};
 
     fn user(text: &str) -> Message {
-        Message::User { text: text.to_owned() }
+        Message::user(text.to_owned())
     }
 
     fn turn(question: &str, result: &str) -> Vec<Message> {

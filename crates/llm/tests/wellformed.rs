@@ -48,7 +48,7 @@ fn call() -> impl Strategy<Value = ToolCall> {
 /// A message without regard to what stands before it, so orphans of every kind arise.
 fn message() -> impl Strategy<Value = Message> {
     prop_oneof![
-        text().prop_map(|text| Message::User { text }),
+        text().prop_map(Message::user),
         (text(), vec(call(), 0..4)).prop_map(|(text, calls)| Message::Assistant {
             text,
             calls,
@@ -67,7 +67,7 @@ fn current_turn() -> impl Strategy<Value = Vec<Message>> {
     let round = (text(), vec((call(), text()), 1..4));
     let question = prop_oneof!["[a-z]{1,20}", "[äß日👋]{1,40}"];
     (question, vec(round, 0..4), any::<bool>()).prop_map(|(question, rounds, cancelled)| {
-        let mut turn = vec![Message::User { text: format!("Q: {question}") }];
+        let mut turn = vec![Message::user(format!("Q: {question}"))];
         for (text, calls) in rounds {
             let (calls, results): (Vec<ToolCall>, Vec<String>) = calls.into_iter().unzip();
             let results =
@@ -117,7 +117,7 @@ fn send(old: Vec<Message>, turn: &[Message], tools: Vec<ToolSpec>, window: usize
         Message::Tool { result, .. } => Some(result.split_inclusive(':').next().unwrap().to_owned()),
         _ => None,
     });
-    let Message::User { text } = &turn[0] else { unreachable!() };
+    let Message::User { text, .. } = &turn[0] else { unreachable!() };
     Sent { request, window, marks: marks.collect(), question: text.clone() }
 }
 

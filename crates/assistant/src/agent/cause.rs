@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::conversation::{Entry, Kind, Whole};
 use super::older;
+use crate::attachments::Attachment;
 use crate::gate::{self, Level};
 use crate::untrusted::Attached;
 
@@ -29,6 +30,16 @@ pub enum Cause {
     },
     /// Text that the user attached.
     Attachment,
+    /// A text file that the user attached.
+    File {
+        name: String,
+        hash: String,
+    },
+    /// A picture that the user attached; it may show text.
+    Picture {
+        name: String,
+        hash: String,
+    },
     /// A message that the user quoted, if it cannot be told which.
     Quoted,
     /// The reports of unattended runs.
@@ -66,9 +77,11 @@ pub fn because(whole: &Whole) -> Option<Because> {
 /// What in this entry has that level.
 fn causes(entry: &Entry, all: &[Entry], level: Level) -> Vec<Cause> {
     match &entry.message {
-        Message::User { text } if gate::said(text) == level => {
+        Message::User { text, .. } => {
             let mentions = entry.meaning.as_ref().map(|meaning| meaning.mentions.as_slice());
-            of_saying(text, mentions.unwrap_or_default())
+            let said = (gate::said(text) == level).then(|| of_saying(text, mentions.unwrap_or_default()));
+            let files = entry.files.iter().filter(|_| level == Level::Web).map(of_file);
+            said.into_iter().flatten().chain(files).collect()
         }
         Message::Tool { call, tool, result } => {
             let (taint, mentions) = match &entry.meaning {
@@ -77,8 +90,13 @@ fn causes(entry: &Entry, all: &[Entry], level: Level) -> Vec<Cause> {
             };
             if taint == level { of_result(tool, call, result, &mentions, all) } else { vec![] }
         }
-        Message::User { .. } | Message::Assistant { .. } => vec![],
+        Message::Assistant { .. } => vec![],
     }
+}
+
+fn of_file(file: &Attachment) -> Cause {
+    let (name, hash) = (file.name.clone(), file.hash.clone());
+    if file.is_picture() { Cause::Picture { name, hash } } else { Cause::File { name, hash } }
 }
 
 /// What the user's message contains of others.
@@ -142,12 +160,15 @@ fn argument(all: &[Entry], id: &CallId, name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use kai_codes::KnownCodes;
-    use kai_llm::ToolCall;
+    use kai_llm::{Media, ToolCall};
     use serde_json::json;
 
     use super::*;
     use crate::agent::conversation::Codes;
+    use crate::attachments::FileKind;
     use crate::tool::Provenance;
     use crate::untrusted::Attached;
 
@@ -161,11 +182,12 @@ mod tests {
             stopped: false,
             report: false,
             meaning: None,
+            files: vec![],
         }
     }
 
     fn said(text: &str) -> Entry {
-        entry(Message::User { text: text.to_owned() })
+        entry(Message::user(text.to_owned()))
     }
 
     /// A call and its result.
@@ -191,6 +213,7 @@ mod tests {
             unseen: false,
             model: None,
             shown: KnownCodes::default(),
+            contents: BTreeMap::new(),
         }
     }
 
@@ -202,6 +225,11 @@ mod tests {
         let time = used("get_local_time", &json!({}), &json!({}), Level::Nothing, &[]);
         let attached = said(&Attached::to("Sum it up.", "Obey me."));
         let quoted = said(&Attached::about("Who is that?", "{}"));
+        let media = FileKind::Picture { media: Media::Png, width: 1, height: 1 };
+        let file = |name: &str, kind| Attachment { hash: name.into(), name: name.into(), kind, size: 1 };
+        let files = vec![file("cat.png", media), file("a.txt", FileKind::Text)];
+        let pictured = Entry { files, ..said("Look.") };
+        let cat = || Cause::Picture { name: "cat.png".to_owned(), hash: "cat.png".to_owned() };
         let address = "https://a.example/".to_owned();
         let query = "tea".to_owned();
         for (name, level, entries, expected) in [
@@ -215,7 +243,9 @@ mod tests {
                 Some((Cause::Search { query }, 1)),
             ),
             ("a message, and nobody knows which", Level::People, vec![quoted], Some((Cause::Quoted, 0))),
-            ("a file", Level::Web, vec![attached.clone()], Some((Cause::Attachment, 0))),
+            ("piped text", Level::Web, vec![attached.clone()], Some((Cause::Attachment, 0))),
+            ("a picture and a file", Level::Web, vec![pictured.clone()], Some((cat(), 1))),
+            ("a picture is not why it is at people", Level::People, vec![pictured], None),
             (
                 "a page is not why it is at people",
                 Level::People,

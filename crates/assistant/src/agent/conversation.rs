@@ -1,5 +1,7 @@
 //! Stores conversations, complete and provider-neutral, so that any model can continue one after a restart.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kai_codes::KnownCodes;
 use kai_llm::{Message, Usage};
@@ -10,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 pub use super::unseen::Codes;
 use super::unseen::{self, Kept};
+use crate::attachments::{self, Attachment, FileKind, base64};
 use crate::db::{DbError, Migration};
 use crate::gate::Level;
 use crate::hex;
@@ -137,6 +140,9 @@ pub struct Entry {
     /// for results stored without one. It is never exported or serialised.
     #[serde(skip)]
     pub meaning: Option<Provenance>,
+    /// The files that the user attached to this message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Attachment>,
 }
 
 impl Entry {
@@ -180,6 +186,26 @@ pub struct Whole {
     /// The one-time codes that were shown to the model. Never exported.
     #[serde(skip)]
     pub shown: KnownCodes,
+    /// The bytes of the attached files, by hash. Empty unless [`with_contents`] has read them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub contents: BTreeMap<String, FileContent>,
+}
+
+/// The bytes of an attached file. In an export file, text is legible and a picture is base64.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileContent {
+    Text(String),
+    Base64(#[serde(with = "base64")] Vec<u8>),
+}
+
+impl FileContent {
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Base64(bytes) => bytes,
+        }
+    }
 }
 
 impl Whole {
@@ -346,7 +372,7 @@ pub(super) fn append_quoting(
 ) -> Result<(), DbError> {
     let meaning = Provenance { taint: Level::People, mentions };
     raise(tx, id, meaning.taint)?;
-    append_result(tx, id, &Message::User { text }, &meaning, now)
+    append_result(tx, id, &Message::user(text), &meaning, now)
 }
 
 /// Appends a message with its meaning: a tool result, or one of the user's that quotes another.
@@ -378,10 +404,48 @@ fn insert(
     let taint = meaning.map(|meaning| meaning.taint.stored());
     let mentions = meaning.map(|meaning| json(&meaning.mentions)).transpose()?;
     let at = now.as_millisecond();
-    let row = params![id.0, json(message)?, label, input, output, at, taint, mentions];
+    let row = params![id.0, json(&without_pictures(message))?, label, input, output, at, taint, mentions];
     tx.prepare_cached(sql)?.execute(row)?;
     index(tx, message)?;
     set_title(tx, id, message)
+}
+
+/// Pictures are stored as files of the entry and never inside a message, wherever that came from.
+fn without_pictures(message: &Message) -> Message {
+    match message {
+        Message::User { text, .. } => Message::user(text.as_str()),
+        Message::Assistant { .. } | Message::Tool { .. } => message.clone(),
+    }
+}
+
+/// Appends a message of the user with files, and raises the conversation to the level of those: somebody else may have
+/// written what is in them.
+pub(super) fn append_with_files(
+    tx: &Transaction<'_>,
+    id: ConversationId,
+    text: String,
+    files: &[Attachment],
+    now: Timestamp,
+) -> Result<(), DbError> {
+    append(tx, id, &[Message::user(text)], None, now)?;
+    attach(tx, id, files)?;
+    if let Some(first) = files.first() {
+        // Words come first; a message without any is named after its file.
+        let sql = "UPDATE conversations SET title = ?2 WHERE id = ?1 AND title = ?3";
+        tx.prepare_cached(sql)?.execute(params![id.0, first.name, UNTITLED])?;
+        raise(tx, id, Level::Web)?;
+    }
+    Ok(())
+}
+
+/// Ties files to the newest message.
+fn attach(tx: &Transaction<'_>, id: ConversationId, files: &[Attachment]) -> Result<(), DbError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let newest = "SELECT max(id) FROM entries WHERE conversation = ?1";
+    let entry = tx.prepare_cached(newest)?.query_row([id.0], |row| row.get(0))?;
+    attachments::store::attach(tx, entry, files)
 }
 
 /// Updates what depends on new messages: the stored codes that were shown, and the time of the last message.
@@ -449,7 +513,7 @@ fn json(value: &impl Serialize) -> Result<String, DbError> {
 /// Adds the text of the entry just inserted to the search index.
 fn index(tx: &Transaction<'_>, message: &Message) -> Result<(), DbError> {
     let words = match message {
-        Message::User { text } | Message::Assistant { text, .. } if !text.trim().is_empty() => text,
+        Message::User { text, .. } | Message::Assistant { text, .. } if !text.trim().is_empty() => text,
         Message::User { .. } | Message::Assistant { .. } | Message::Tool { .. } => return Ok(()),
     };
     let entry = tx.last_insert_rowid();
@@ -460,7 +524,7 @@ fn index(tx: &Transaction<'_>, message: &Message) -> Result<(), DbError> {
 
 /// Makes the user's first message the title.
 fn set_title(tx: &Transaction<'_>, id: ConversationId, message: &Message) -> Result<(), DbError> {
-    let Message::User { text } = message else { return Ok(()) };
+    let Message::User { text, .. } = message else { return Ok(()) };
     let title = title_of(text);
     let sql = "UPDATE conversations SET title = ?2 WHERE id = ?1 AND title = ?3";
     tx.prepare_cached(sql)?.execute(params![id.0, title, UNTITLED])?;
@@ -487,10 +551,13 @@ fn title(text: &str) -> String {
 /// All entries of a conversation, oldest first.
 pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report, taint, mentions, took
+        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report, taint, mentions, took, id
          FROM entries WHERE conversation = ?1 ORDER BY id",
     )?;
-    let entries = rows.query_map([id.0], entry)?;
+    let mut files = attachments::store::of_conversation(tx, id.0)?;
+    let with_files =
+        |row: &Row<'_>| Ok(Entry { files: files.remove(&row.get(10)?).unwrap_or_default(), ..entry(row)? });
+    let entries = rows.query_map([id.0], with_files)?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -499,7 +566,8 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let tokens = |column| row.get::<_, Option<i64>>(column).map(|n| n.and_then(|n| u64::try_from(n).ok()));
     let usage = tokens(2)?.zip(tokens(3)?).map(|(input, output)| Usage { input, output });
     let (answered_by, at, stopped, report) = (row.get(1)?, row.get(4)?, row.get(5)?, row.get(6)?);
-    Ok(Entry { message, answered_by, usage, at, took: tokens(9)?, stopped, report, meaning: meaning(row)? })
+    let (took, files) = (tokens(9)?, vec![]);
+    Ok(Entry { message, answered_by, usage, at, took, stopped, report, meaning: meaning(row)?, files })
 }
 
 fn meaning(row: &Row<'_>) -> rusqlite::Result<Option<Provenance>> {
@@ -574,6 +642,19 @@ pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, 
     found.map(|(id, head)| with_entries(tx, id, head)).transpose()
 }
 
+/// The conversation with the bytes of its files, for an export, or before it is deleted.
+pub fn with_contents(tx: &Transaction<'_>, mut whole: Whole) -> Result<Whole, DbError> {
+    for file in whole.entries.iter().flat_map(|entry| &entry.files) {
+        let Some(bytes) = attachments::store::bytes(tx, &file.hash)? else { continue };
+        let content = match file.kind {
+            FileKind::Text => FileContent::Text(String::from_utf8_lossy(&bytes).into_owned()),
+            FileKind::Picture { .. } => FileContent::Base64(bytes),
+        };
+        whole.contents.insert(file.hash.clone(), content);
+    }
+    Ok(whole)
+}
+
 fn with_entries(tx: &Transaction<'_>, id: ConversationId, head: Whole) -> Result<Whole, DbError> {
     Ok(Whole { entries: entries(tx, id)?, shown: shown_codes(tx, id)?, ..head })
 }
@@ -590,6 +671,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
         model: row.get(8)?,
         entries: vec![],
         shown: KnownCodes::default(),
+        contents: BTreeMap::new(),
     };
     Ok((ConversationId(row.get(0)?), whole))
 }
@@ -629,17 +711,19 @@ pub fn reopen(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
     let is_reported = own.len() < said.len() - asked;
     // If reports arrived since the question, they stay where they are, and the question is appended again after them.
     let stays = if is_reported { asked } else { asked + kept };
-    delete_after(tx, id, stays)?;
+    let last = last_entry(tx, id)?;
+    // Appended before the old ones are deleted, with which their files would go.
     if is_reported {
         own[..kept].iter().try_for_each(|at| put(tx, id, &said[*at]))?;
     }
+    delete_after(tx, id, stays, last)?;
     Ok(true)
 }
 
 /// Names the user's last message, so that another page, which shows an older one, cannot replace it.
 pub fn mark_of_last(entries: &[Entry]) -> Option<String> {
     let (at, text) = entries.iter().enumerate().rev().find_map(|(at, entry)| match &entry.message {
-        Message::User { text } => Some((at, text)),
+        Message::User { text, .. } => Some((at, text)),
         Message::Assistant { .. } | Message::Tool { .. } => None,
     })?;
     Some(format!("{at}-{}", hex::encode(&Sha256::digest(text.as_bytes())[..8])))
@@ -659,28 +743,36 @@ pub(super) fn rewrite(
     let (Some(asked), Some(mark)) = (said.iter().rposition(is_user), mark_of_last(&said)) else {
         return Ok(false);
     };
-    let Message::User { text: before } = &said[asked].message else { return Ok(false) };
+    let Message::User { text: before, .. } = &said[asked].message else { return Ok(false) };
     if mark != seen {
         return Ok(false);
     }
-    delete_after(tx, id, asked)?;
     if said.iter().position(is_user) == Some(asked) {
         let sql = "UPDATE conversations SET title = ?3 WHERE id = ?1 AND title = ?2";
         tx.execute(sql, params![id.0, title_of(before), UNTITLED])?;
     }
-    let message = Message::User { text: Attached::reworded(before, words) };
+    let (message, last) = (Message::user(Attached::reworded(before, words)), last_entry(tx, id)?);
     match &said[asked].meaning {
         Some(meaning) => append_result(tx, id, &message, meaning, now)?,
         None => append(tx, id, &[message], None, now)?,
     }
+    attach(tx, id, &said[asked].files)?;
+    delete_after(tx, id, asked, last)?;
     Ok(true)
 }
 
-/// Deletes all entries but the first `kept` and the reports.
-fn delete_after(tx: &Transaction<'_>, id: ConversationId, kept: usize) -> Result<(), DbError> {
-    let surplus = "DELETE FROM entries WHERE conversation = ?1 AND report = 0 AND id NOT IN
+/// The number of the newest entry.
+fn last_entry(tx: &Transaction<'_>, id: ConversationId) -> Result<i64, DbError> {
+    let newest = "SELECT max(id) FROM entries WHERE conversation = ?1";
+    Ok(tx.query_row(newest, [id.0], |row| row.get(0))?)
+}
+
+/// Deletes all entries up to `last` but the first `kept` and the reports. What is put in their place is appended before,
+/// since their files go with them.
+fn delete_after(tx: &Transaction<'_>, id: ConversationId, kept: usize, last: i64) -> Result<(), DbError> {
+    let surplus = "DELETE FROM entries WHERE conversation = ?1 AND report = 0 AND id <= ?3 AND id NOT IN
                        (SELECT id FROM entries WHERE conversation = ?1 ORDER BY id LIMIT ?2)";
-    tx.execute(surplus, params![id.0, i64::try_from(kept).unwrap_or(i64::MAX)])?;
+    tx.execute(surplus, params![id.0, i64::try_from(kept).unwrap_or(i64::MAX), last])?;
     Ok(())
 }
 
@@ -695,6 +787,7 @@ fn put(tx: &Transaction<'_>, id: ConversationId, entry: &Entry) -> Result<(), Db
     if let Some(took) = entry.took {
         mark_took(tx, id, took)?;
     }
+    attach(tx, id, &entry.files)?;
     if entry.stopped {
         mark_stopped(tx, id)?;
     }
@@ -711,11 +804,36 @@ pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, Db
         params![whole.kind.as_str(), whole.title, whole.created_at, whole.updated_at, whole.level.stored(), whole.codes as i64],
     )?;
     let id = ConversationId(tx.last_insert_rowid());
-    whole.entries.iter().try_for_each(|entry| put(tx, id, entry))?;
+    for entry in &whole.entries {
+        let files = stored_files(tx, entry, &whole.contents)?;
+        put(tx, id, &Entry { files, ..entry.clone() })?;
+    }
+    if whole.entries.iter().any(|entry| !entry.files.is_empty()) {
+        raise(tx, id, Level::Web)?;
+    }
     remember_shown(tx, id, &whole.shown)?;
     let sql = "UPDATE conversations SET title = ?2, updated_at = ?3, unseen = ?4, model = ?5 WHERE id = ?1";
     tx.execute(sql, params![id.0, whole.title, whole.updated_at, whole.unseen, whole.model])?;
     Ok(id)
+}
+
+/// Stores the files of an entry and returns them, without those whose bytes are missing or were altered.
+fn stored_files(
+    tx: &Transaction<'_>,
+    entry: &Entry,
+    contents: &BTreeMap<String, FileContent>,
+) -> Result<Vec<Attachment>, DbError> {
+    let is_said = matches!(entry.message, Message::User { .. });
+    let mut files = vec![];
+    for file in entry.files.iter().take(attachments::MOST).filter(|_| is_said) {
+        let Some(bytes) = contents.get(&file.hash).map(FileContent::as_bytes) else { continue };
+        if !attachments::fits(file, bytes) {
+            continue;
+        }
+        attachments::store::keep(tx, &file.hash, bytes)?;
+        files.push(Attachment { name: attachments::name::harmless(&file.name), ..file.clone() });
+    }
+    Ok(files)
 }
 
 pub fn delete_all(tx: &Transaction<'_>) -> Result<(), DbError> {
@@ -785,7 +903,7 @@ mod tests {
     use crate::db::Db;
 
     fn user(text: &str) -> Message {
-        Message::User { text: text.to_owned() }
+        Message::user(text.to_owned())
     }
 
     fn assistant(text: &str) -> Message {

@@ -17,13 +17,14 @@ use jiff::{SignedDuration, Timestamp};
 use kai_codes::KnownCodes;
 use kai_llm::retry::TRIES;
 use kai_llm::{
-    Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit_by, repair, request_tokens,
+    Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit_by, newest_pictures, repair,
+    request_tokens, without_pictures,
 };
 use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::conversation::{self, Codes, ConversationId, Entry, Which};
-use super::fallback::{self, Move};
+use super::fallback::{self, Able, Move};
 use super::fitting::Fitting;
 use super::likely::likely;
 use super::meanings::Meanings;
@@ -32,12 +33,15 @@ use super::opening::{Opened, Opening, Saying};
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
 use super::{CallRunner, Event, Face, Ready, continued, prompt, reports};
+use crate::attachments::sent::{self, Contents};
+use crate::attachments::{Attachment, Refused};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind};
 use crate::lease::{self, Lease};
-use crate::ledger::{self, Record};
+use crate::ledger::{self, Held, Record, SentFile};
 use crate::memory::{self, Memory};
+use crate::models::vision::Vision;
 use crate::models::{self, trouble};
 use crate::settings::{self, MEMORY_ENABLED, SOUL_TEXT, Values};
 use crate::tool::{Provenance, Run, ToolResult};
@@ -58,6 +62,14 @@ pub struct Driver<'a> {
     /// The ledger identities of the messages that the prompt itself quotes.
     pub shown: &'a [String],
     pub platform: &'a str,
+}
+
+/// What a turn does with the pictures of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pictures {
+    Shown,
+    /// The user asked for an answer without them.
+    LeftOut,
 }
 
 /// A finished turn.
@@ -88,6 +100,12 @@ pub enum TurnError {
     NothingSaid(ConversationId),
     /// The conversation is not as the user saw it any more.
     Changed(ConversationId),
+    /// The message has a picture, and the model is known not to see any. Nothing was stored or sent.
+    CannotSee {
+        label: String,
+    },
+    /// A file could not be attached. Nothing was stored or sent.
+    File(Refused),
     Model {
         label: String,
         error: ModelError,
@@ -111,6 +129,8 @@ impl TurnError {
             Self::TakenOver(_) => said::turn_taken_over(),
             Self::NothingSaid(_) => said::turn_nothing_said(),
             Self::Changed(_) => said::turn_changed(),
+            Self::CannotSee { label } => said::turn_cannot_see(label),
+            Self::File(refused) => refused.said(),
             Self::Model { label, error, .. } => trouble::said(label, error),
             Self::Empty { label, .. } => said::turn_empty(label),
             Self::Store(error) => error.said(),
@@ -127,6 +147,8 @@ impl TurnError {
             | Self::TakenOver(_)
             | Self::NothingSaid(_)
             | Self::Changed(_)
+            | Self::CannotSee { .. }
+            | Self::File(_)
             | Self::Store(_) => Usage::default(),
         }
     }
@@ -166,6 +188,10 @@ struct Progress {
     /// The user just sent the message that this turn began with; false if an earlier message is answered again.
     said_now: bool,
     turn: Turn,
+    pictures: Pictures,
+    /// The files of the conversation, oldest first, and what is in the newest of them.
+    files: Vec<Attachment>,
+    contents: Contents,
     /// The meanings of the results among the turn's messages.
     meanings: Meanings,
     /// How many of the turn's messages are stored.
@@ -200,6 +226,9 @@ impl Progress {
             level,
             said_now: true,
             turn,
+            pictures: Pictures::Shown,
+            files: vec![],
+            contents: Contents::default(),
             meanings: Meanings::default(),
             stored,
             finished,
@@ -212,6 +241,13 @@ impl Progress {
             meter: Arc::default(),
         };
         (progress, step)
+    }
+
+    /// Whether the message that is answered has pictures that are to be seen.
+    fn shows_pictures(&self) -> bool {
+        let asked = self.turn.messages().get(self.turn.began_at());
+        let has_some = matches!(asked, Some(Message::User { pictures, .. }) if !pictures.is_empty());
+        has_some && self.pictures == Pictures::Shown
     }
 
     /// Handles the results of a round of calls.
@@ -403,16 +439,30 @@ impl Driver<'_> {
         self.answer(Which::Id(conversation), Opening::Again).await
     }
 
+    /// Answers the user's last message again, without showing the model any picture.
+    pub async fn again_without_pictures(&self, conversation: ConversationId) -> Result<Answer, TurnError> {
+        self.answer_with(Which::Id(conversation), Opening::Again, Pictures::LeftOut).await
+    }
+
     /// Goes on with the answer that the user stopped.
     pub async fn continued(&self, conversation: ConversationId) -> Result<Answer, TurnError> {
         self.answer(Which::Id(conversation), Opening::Continued).await
     }
 
     async fn answer(&self, which: Which, opening: Opening) -> Result<Answer, TurnError> {
+        self.answer_with(which, opening, Pictures::Shown).await
+    }
+
+    async fn answer_with(
+        &self,
+        which: Which,
+        opening: Opening,
+        pictures: Pictures,
+    ) -> Result<Answer, TurnError> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
-        let (mut progress, step) = self.begin(which, opening).await?;
+        let (mut progress, step) = self.begin(which, opening, pictures).await?;
         self.face.shows(Event::Began { conversation: progress.conversation });
         let answer = self.go_on(&mut progress, step).await;
         if let Some(held) = progress.lease.take() {
@@ -428,7 +478,7 @@ impl Driver<'_> {
             return Err(TurnError::NoModel);
         }
         let (mut progress, step) =
-            Progress::of(ConversationId(0), None, self.level, vec![Message::User { text: said }]);
+            Progress::of(ConversationId(0), None, self.level, vec![Message::user(said)]);
         progress.meter = Arc::clone(meter);
         let _unwatched = Unwatched { db: self.db.clone(), finished: progress.finished.clone() };
         self.go_on(&mut progress, step).await
@@ -461,8 +511,15 @@ impl Driver<'_> {
     }
 
     /// Takes the lease on the conversation and stores the user's message, in one transaction, before anything can fail.
-    async fn begin(&self, which: Which, opening: Opening) -> Result<(Progress, Step), TurnError> {
+    async fn begin(
+        &self,
+        which: Which,
+        opening: Opening,
+        pictures: Pictures,
+    ) -> Result<(Progress, Step), TurnError> {
         let (now, said_now, request) = (self.clock.now(), opening.is_said_now(), opening.request());
+        let blind = self.models.first().filter(|first| first.vision == Vision::No);
+        let blind = blind.filter(|_| pictures == Pictures::Shown).map(|first| first.label.clone());
         let begun = move |tx: &Transaction<'_>| {
             let id = conversation::find_or_begin(tx, which, now)?.ok_or(TurnError::Unknown(which.id()))?;
             // Reports that a dead turn left waiting go before the new message.
@@ -472,20 +529,28 @@ impl Driver<'_> {
                 Opened::Ready => {}
                 Opened::NothingSaid => return Err(TurnError::NothingSaid(id)),
                 Opened::Changed => return Err(TurnError::Changed(id)),
+                Opened::Refused(refused) => return Err(TurnError::File(refused)),
             }
             // A heartbeat's reports repeat what people wrote, although no tool result is among them; the stored level
             // covers that.
             let level = conversation::level(tx, id)?;
-            Ok((id, lease, conversation::entries(tx, id)?, level))
+            let entries = conversation::entries(tx, id)?;
+            if let Some(label) = blind.filter(|_| asks_about_picture(&entries)) {
+                return Err(TurnError::CannotSee { label });
+            }
+            let files: Vec<Attachment> = entries.iter().flat_map(|entry| entry.files.clone()).collect();
+            let contents = contents(tx, &files)?;
+            Ok(Begun { id, lease, level, entries, files, contents })
         };
-        let (conversation, lease, entries, level) = self.db.write(begun).await.map_err(|e: TurnError| e)?;
-        let (mut history, meanings) = history(entries);
+        let Begun { id: conversation, lease, level, entries, files, contents } =
+            self.db.write(begun).await.map_err(|e: TurnError| e)?;
+        let (mut history, meanings) = history(entries, &contents);
         history.extend(request);
         let (db, partial_reply, finished) = (self.db.clone(), Mutex::default(), Finished::default());
         let held =
             TurnLease { db, conversation, lease, given_back: false, begun: now, partial_reply, finished };
         let (progress, step) = Progress::of(conversation, Some(held), level.max(self.level), history);
-        Ok((Progress { said_now, meanings, ..progress }, step))
+        Ok((Progress { said_now, pictures, files, contents, meanings, ..progress }, step))
     }
 
     async fn surroundings(&self, progress: &Progress) -> Result<RequestContext, DbError> {
@@ -511,7 +576,9 @@ impl Driver<'_> {
     /// Asks the models in order until one replies.
     async fn ask(&self, progress: &mut Progress, offer: Offer) -> Result<Reply, TurnError> {
         let around = self.surroundings(progress).await?;
-        let local: Vec<bool> = self.models.iter().map(|ready| ready.local).collect();
+        let sees = |ready: &Ready| !progress.shows_pictures() || ready.vision != Vision::No;
+        let able: Vec<Able> =
+            self.models.iter().map(|ready| Able { local: ready.local, sees: sees(ready) }).collect();
         let mut failures = 0;
         progress.fitting.begin();
         loop {
@@ -527,8 +594,9 @@ impl Driver<'_> {
             if self.retry_shorter(progress, ready, &error).await? {
                 continue;
             }
+            self.learn_blind(progress, ready, &error).await?;
             failures += 1;
-            let next = fallback::after(&error, failures, progress.asking, &local);
+            let next = fallback::after(&error, failures, progress.asking, &able);
             let again = |asking: Said| Event::Again { why: trouble::said(&ready.label, &error), asking };
             match next {
                 Move::Again(pause) => {
@@ -579,6 +647,20 @@ impl Driver<'_> {
         self.db.write(move |tx| models::window::learned(tx, &place, shown)).await
     }
 
+    /// Stores that a model's server refused a picture, so that the user is told before the next one is sent.
+    async fn learn_blind(
+        &self,
+        progress: &Progress,
+        ready: &Ready,
+        error: &ModelError,
+    ) -> Result<(), DbError> {
+        let refused = matches!(error, ModelError::NoPictures { .. }) && progress.shows_pictures();
+        match ready.model.place().filter(|_| refused) {
+            Some(place) => self.db.write(move |tx| models::store::refused_picture(tx, &place)).await,
+            None => Ok(()),
+        }
+    }
+
     /// Sends one request to one model. The ledger records it before it is sent.
     async fn attempt(
         &self,
@@ -587,8 +669,8 @@ impl Driver<'_> {
         around: &RequestContext,
         offer: Offer,
     ) -> Result<Result<Reply, ModelError>, TurnError> {
-        let whole = self.request(progress, around, offer, &ready.label);
         let window = progress.fitting.window(ready.model.window());
+        let whole = self.request(progress, around, offer, ready, window);
         let request = fit_by(&whole, window, |tool| likely(tool, &whole.messages));
         let tokens = request_tokens(&request);
         if hopeless(tokens, window) || !progress.fitting.sends(tokens) {
@@ -596,9 +678,8 @@ impl Driver<'_> {
         }
         // The level never goes down: text that was read once may influence every later message.
         progress.level = self.level(progress);
-        let mut seen = progress.meanings.mentions(progress.turn.messages(), &request.messages);
-        seen.extend(self.shown.iter().cloned());
-        self.store_request(progress, ready, ready.model.body(&request), seen).await?;
+        let held = self.held(progress, &request);
+        self.store_request(progress, ready, ready.model.body(&request), held).await?;
         let since = self.clock.now();
         progress.sent_at = since;
         let held = progress.lease.as_ref();
@@ -623,12 +704,34 @@ impl Driver<'_> {
         Ok(outcome)
     }
 
+    /// What a request contains of others.
+    fn held(&self, progress: &Progress, request: &Request) -> Held {
+        let mut seen = progress.meanings.mentions(progress.turn.messages(), &request.messages);
+        seen.extend(self.shown.iter().cloned());
+        let sent = progress.contents.among(&request.messages, &progress.files);
+        let mut files: Vec<SentFile> = vec![];
+        for file in sent {
+            let file = SentFile { hash: file.hash.clone(), bytes: file.size };
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        Held { seen, files }
+    }
+
     /// The context window of the first model.
     pub fn window(&self) -> usize {
         self.models.first().map_or(kai_llm::window::UNKNOWN, |ready| ready.model.window())
     }
 
-    fn request(&self, progress: &Progress, around: &RequestContext, offer: Offer, model: &str) -> Request {
+    fn request(
+        &self,
+        progress: &Progress,
+        around: &RequestContext,
+        offer: Offer,
+        ready: &Ready,
+        window: usize,
+    ) -> Request {
         let turn = &progress.turn;
         let tools = match offer {
             Offer::Tools => self.offered(&around.values, self.level(progress)),
@@ -640,7 +743,9 @@ impl Driver<'_> {
             Some(veil) => &veil.over_all(turn.messages(), said_now),
             None => turn.messages(),
         };
-        let messages = repair(messages, &tools, turn.began_at());
+        let is_blind = progress.pictures == Pictures::LeftOut || ready.vision == Vision::No;
+        let messages = if is_blind { without_pictures(messages) } else { newest_pictures(messages, window) };
+        let messages = repair(&messages, &tools, turn.began_at());
         // The user's soul text and the memories may contain codes that were shown; our own text does not.
         let hide = |text: String| veil.as_ref().map_or_else(|| text.clone(), |veil| veil.over_text(&text));
         let parts = prompt::Chat {
@@ -650,7 +755,7 @@ impl Driver<'_> {
             memories: &around.memories,
             now: &self.clock.now().to_zoned(self.clock.zone()),
             platform: self.platform,
-            model,
+            model: &ready.label,
         };
         let mut system = prompt::chat(&parts);
         if offer == Offer::Nothing {
@@ -676,7 +781,7 @@ impl Driver<'_> {
         progress: &mut Progress,
         ready: &Ready,
         body: Vec<u8>,
-        seen: Vec<String>,
+        held: Held,
     ) -> Result<(), TurnError> {
         let (id, now, model) = (progress.conversation, self.clock.now(), ready.label.clone());
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
@@ -688,7 +793,7 @@ impl Driver<'_> {
             finished.store(tx, lease.is_some().then_some(id), || {
                 // Does nothing for a turn without a conversation.
                 conversation::raise(tx, id, level)?;
-                Ok(ledger::request(tx, id.0, &model, &body, &seen, now)?)
+                Ok(ledger::request(tx, id.0, &model, &body, held, now)?)
             })
         };
         self.db.write(leaving).await
@@ -758,17 +863,44 @@ impl Driver<'_> {
     }
 }
 
-/// Splits stored entries into messages and the meanings of their results.
-fn history(entries: Vec<Entry>) -> (Vec<Message>, Meanings) {
+/// What a turn begins with.
+struct Begun {
+    id: ConversationId,
+    lease: Lease,
+    level: Level,
+    entries: Vec<Entry>,
+    files: Vec<Attachment>,
+    contents: Contents,
+}
+
+/// Whether the user's last message has a picture.
+fn asks_about_picture(entries: &[Entry]) -> bool {
+    let asked = entries.iter().rfind(|entry| matches!(entry.message, Message::User { .. }));
+    asked.is_some_and(|asked| asked.files.iter().any(Attachment::is_picture))
+}
+
+/// Reads the newest files of a conversation.
+fn contents(tx: &Transaction<'_>, files: &[Attachment]) -> Result<Contents, DbError> {
+    let mut contents = Contents::default();
+    for file in sent::newest(files) {
+        if let Some(bytes) = attachments::store::bytes(tx, &file.hash)? {
+            contents.add(file, bytes);
+        }
+    }
+    Ok(contents)
+}
+
+/// Splits stored entries into messages, with their files in them, and the meanings of their results.
+fn history(entries: Vec<Entry>, contents: &Contents) -> (Vec<Message>, Meanings) {
     let (mut messages, mut meanings) = (vec![], Meanings::default());
     if matches!(entries.first(), Some(Entry { message: Message::Assistant { .. }, .. })) {
         // Providers require a user message first, and unsolicited reports would otherwise be left out.
-        messages.push(Message::User { text: REPORTS.to_owned() });
+        messages.push(Message::user(REPORTS.to_owned()));
     }
     let mut was_stopped = false;
     for entry in entries {
         let goes_on = std::mem::replace(&mut was_stopped, entry.is_stopped()) && !entry.report;
-        let Entry { message, meaning, .. } = entry;
+        let Entry { message, meaning, files, .. } = entry;
         if let Some(meaning) = meaning {
             meanings.keep(messages.len(), meaning);
         }
@@ -780,7 +912,7 @@ fn history(entries: Vec<Entry>) -> (Vec<Message>, Meanings) {
                 messages.pop();
                 messages.push(Message::Assistant { text, calls, signature: None });
             }
-            (_, message) => messages.push(message),
+            (_, message) => messages.push(contents.with_files(message, &files)),
         }
     }
     if let Some(Message::Assistant { text, .. }) = messages.last_mut().filter(|_| was_stopped) {

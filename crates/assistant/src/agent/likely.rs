@@ -34,7 +34,7 @@ pub(super) fn likely(tool: &ToolSpec, messages: &[Message]) -> u32 {
     let rarity = RARE.iter().position(|rare| *rare == tool.name).unwrap_or(RARE.len());
     let rank = u32::try_from(rarity).unwrap_or(u32::MAX);
     let said = messages.iter().rev().find_map(|message| match message {
-        Message::User { text } => Some(text.to_lowercase()),
+        Message::User { text, .. } => Some(text.to_lowercase()),
         Message::Assistant { .. } | Message::Tool { .. } => None,
     });
     let spoken_of = said.is_some_and(|said| tool.name.split('_').any(|word| is_spoken(word, &said)));
@@ -59,7 +59,7 @@ mod tests {
             description: String::new(),
             parameters: serde_json::json!({}),
         };
-        let said = [Message::User { text: "Wake me with an ALARM at 7.".to_owned() }];
+        let said = [Message::user("Wake me with an ALARM at 7.".to_owned())];
         let mut names = ["get_location_from_ip", "read_sms", "set_alarm", "fetch_url", "shell_command"];
         names.sort_by_key(|name| std::cmp::Reverse(likely(&tool(name), &said)));
         assert_eq!(names, ["set_alarm", "read_sms", "fetch_url", "shell_command", "get_location_from_ip"]);

@@ -30,6 +30,8 @@ use conversation::ConversationId;
 use kai_llm::{Model, ToolCall};
 use kai_words::Said;
 
+use crate::models::vision::Vision;
+
 pub use drive::{Answer, Driver, TurnError};
 pub use hands::CallRunner;
 pub use meter::{Meter, Spent};
@@ -43,6 +45,8 @@ pub struct Ready {
     pub label: String,
     /// The model runs on this machine, so requests never leave it.
     pub local: bool,
+    /// Whether it can see pictures.
+    pub vision: Vision,
     pub model: Box<dyn Model>,
 }
 

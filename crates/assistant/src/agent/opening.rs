@@ -6,6 +6,8 @@ use rusqlite::Transaction;
 
 use super::conversation::{self, ConversationId, Entry};
 use super::{continued, queued};
+use crate::attachments::store::StagedId;
+use crate::attachments::{self, Refused};
 use crate::db::DbError;
 
 /// A message of the user's that begins a turn.
@@ -14,25 +16,38 @@ pub struct Saying {
     pub text: String,
     /// The ledger identities of the messages that it quotes.
     pub quotes: Vec<String>,
+    /// The files that are attached to it.
+    pub files: Vec<StagedId>,
     /// The model that the user chose for the conversation that begins with it.
     pub model: Option<String>,
 }
 
 impl From<String> for Saying {
     fn from(text: String) -> Self {
-        Self { text, quotes: vec![], model: None }
+        Self { text, quotes: vec![], files: vec![], model: None }
     }
 }
 
 impl Saying {
-    fn append(self, tx: &Transaction<'_>, id: ConversationId, now: Timestamp) -> Result<(), DbError> {
+    pub fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.files.is_empty()
+    }
+
+    fn append(self, tx: &Transaction<'_>, id: ConversationId, now: Timestamp) -> Result<Opened, DbError> {
         if self.model.is_some() {
             conversation::set_model(tx, id, self.model.as_deref())?;
         }
-        if self.quotes.is_empty() {
-            return conversation::append(tx, id, &[Message::User { text: self.text }], None, now);
+        if !self.quotes.is_empty() {
+            conversation::append_quoting(tx, id, self.text, self.quotes, now)?;
+            return Ok(Opened::Ready);
         }
-        conversation::append_quoting(tx, id, self.text, self.quotes, now)
+        let files = match attachments::store::staged(tx, &self.files)? {
+            Ok(files) => files,
+            Err(refused) => return Ok(Opened::Refused(refused)),
+        };
+        conversation::append_with_files(tx, id, self.text, &files, now)?;
+        self.files.iter().try_for_each(|file| attachments::store::unstage(tx, *file))?;
+        Ok(Opened::Ready)
     }
 }
 
@@ -64,7 +79,7 @@ impl Opening {
     /// What the model is asked besides the conversation; never stored.
     pub(super) fn request(&self) -> Option<Message> {
         match self {
-            Self::Continued => Some(Message::User { text: continued::GO_ON.to_owned() }),
+            Self::Continued => Some(Message::user(continued::GO_ON.to_owned())),
             Self::Said(_) | Self::Queued | Self::Rewritten { .. } | Self::Again => None,
         }
     }
@@ -77,9 +92,9 @@ impl Opening {
         now: Timestamp,
     ) -> Result<Opened, DbError> {
         let is_there = match self {
-            Self::Said(said) => said.append(tx, id, now).map(|()| true)?,
+            Self::Said(said) => return said.append(tx, id, now),
             Self::Queued => match queued::take_first(tx, id)? {
-                Some(text) => Saying::from(text).append(tx, id, now).map(|()| true)?,
+                Some(said) => return said.append(tx, id, now),
                 None => false,
             },
             Self::Rewritten { seen, words } => conversation::rewrite(tx, id, &seen, &words, now)?,
@@ -98,4 +113,6 @@ pub(super) enum Opened {
     NothingSaid,
     /// The conversation is not as the user saw it any more.
     Changed,
+    /// A file cannot be attached.
+    Refused(Refused),
 }

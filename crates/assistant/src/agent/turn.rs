@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn said(text: &str) -> Vec<Message> {
-        vec![Message::User { text: text.to_owned() }]
+        vec![Message::user(text.to_owned())]
     }
 
     /// Plays a model that makes these rounds of calls (one word each) and then answers; returns how it ended and

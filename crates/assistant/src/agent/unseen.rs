@@ -140,7 +140,7 @@ impl Veil {
 fn without_codes(message: Message, codes: Codes, shown: &KnownCodes) -> Message {
     let message = if codes == Codes::Hidden { message } else { without_any_code(message) };
     match message {
-        Message::User { text } => Message::User { text: shown.redact(&text) },
+        Message::User { text, pictures } => Message::User { text: shown.redact(&text), pictures },
         Message::Assistant { text, mut calls, signature } => {
             for call in &mut calls {
                 call.arguments = without_shown(&call.arguments, shown);
@@ -227,7 +227,7 @@ mod tests {
             let hidden = serde_json::to_string(&hidden).unwrap();
             assert!(!hidden.contains("482913") && hidden.contains("[code]"), "{hidden}");
         }
-        let mine = Message::User { text: "Is my login code 482913?".to_owned() };
+        let mine = Message::user("Is my login code 482913?".to_owned());
         assert_eq!(without_codes(mine.clone(), Codes::HiddenAgain, &KnownCodes::default()), mine);
     }
 
@@ -260,7 +260,7 @@ mod tests {
             tool("read_sms", r#"{"body":"Your login code is 482913"}"#),
             answer("It is 482 913, or four eight two nine one three.", r#"{"body":"4-8-2-9-1-3"}"#),
             tool("shell_command", r#"{"stdout":"4\u00382913\n"}"#),
-            Message::User { text: "so 482.913?".to_owned() },
+            Message::user("so 482.913?".to_owned()),
         ];
         let shown = shown_by(said.iter().map(|message| (message, None)), Codes::HiddenAgain);
         assert_eq!(shown.iter().collect::<Vec<_>>(), ["482913"]);
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn what_the_person_says_now_stays() {
         let veil = Veil::new(Codes::HiddenAgain, KnownCodes::from_stored(["482913".to_owned()]), []);
-        let user = |text: &str| Message::User { text: text.to_owned() };
+        let user = |text: &str| Message::user(text.to_owned());
         let said = [user("was it 482913?"), user("and 482913 + 1?")];
         assert_eq!(veil.over_all(&said, Some(1)), [user("was it [code]?"), user("and 482913 + 1?")]);
         assert_eq!(veil.over_all(&said, None)[1], user("and [code] + 1?"));

@@ -41,6 +41,9 @@ pub enum Record {
         chunks: Vec<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         seen: Vec<String>,
+        /// The attached files that it contained.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<SentFile>,
     },
     /// A model called a tool, or the user did by hand. Stored before the tool runs.
     ToolCall {
@@ -100,6 +103,22 @@ pub enum Record {
     Phone { phone: i64, name: String, event: PhoneEvent },
 }
 
+/// An attached file that was in a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentFile {
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub hash: String,
+    pub bytes: usize,
+}
+
+/// What a request contained of others, for its record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The names of messages.
+    pub seen: Vec<String>,
+    pub files: Vec<SentFile>,
+}
+
 /// What happened with a paired phone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -139,7 +158,7 @@ pub fn request(
     conversation: i64,
     model: &str,
     body: &[u8],
-    seen: &[String],
+    held: Held,
     now: Timestamp,
 ) -> Result<(), DbError> {
     let mut insert =
@@ -157,7 +176,8 @@ pub fn request(
             model: model.to_owned(),
             bytes: body.len(),
             chunks: names,
-            seen: seen.to_vec(),
+            seen: held.seen,
+            files: held.files,
         },
         now,
     )
@@ -231,7 +251,7 @@ mod tests {
                 said += &turn(n);
                 let body = format!("{{\"messages\":[{said}],\"tools\":[]}}");
                 sent += body.len();
-                request(tx, 1, "m", body.as_bytes(), &[], Timestamp::UNIX_EPOCH)?;
+                request(tx, 1, "m", body.as_bytes(), Held::default(), Timestamp::UNIX_EPOCH)?;
                 let Some(Record::Request { chunks, .. }) = all(tx)?.pop() else { panic!("no record") };
                 assert_eq!(bytes_of(tx, &chunks)?, body.as_bytes(), "exactly what left");
             }

@@ -108,8 +108,9 @@ impl Record {
     /// Whether any text field contains `text`, ignoring case.
     fn says(&self, text: &str) -> bool {
         let fields: Vec<&str> = match self {
-            Self::Request { model, seen, .. } => {
-                seen.iter().map(String::as_str).chain([model.as_str()]).collect()
+            Self::Request { model, seen, files, .. } => {
+                let hashes = files.iter().map(|file| file.hash.as_str());
+                seen.iter().map(String::as_str).chain(hashes).chain([model.as_str()]).collect()
             }
             Self::ToolCall { tool, arguments, .. } | Self::Click { tool, arguments, .. } => {
                 vec![tool, arguments]
@@ -246,7 +247,14 @@ mod tests {
 
     fn request(model: &str, seen: &[&str]) -> Record {
         let seen = seen.iter().map(|&id| id.to_owned()).collect();
-        Record::Request { conversation: 7, model: model.to_owned(), bytes: 2, chunks: vec![], seen }
+        Record::Request {
+            conversation: 7,
+            model: model.to_owned(),
+            bytes: 2,
+            chunks: vec![],
+            seen,
+            files: vec![],
+        }
     }
 
     fn sample() -> Vec<Record> {

@@ -167,7 +167,7 @@ fn forget_bytes(tx: &Transaction<'_>) -> Result<(), DbError> {
 mod tests {
     use super::*;
     use crate::db::Db;
-    use crate::ledger::{append, request};
+    use crate::ledger::{Held, append, request};
 
     /// Checks the whole ledger in very small pieces.
     fn whole(tx: &Transaction<'_>) -> Result<Verified, DbError> {
@@ -196,7 +196,7 @@ mod tests {
             for n in 0..10_usize {
                 let at = Timestamp::from_second(i64::try_from(n).unwrap() * 86_400).unwrap();
                 append(tx, &click(n), at)?;
-                request(tx, 1, "m", &format!("body {n}").repeat(500).into_bytes(), &[], at)?;
+                request(tx, 1, "m", &format!("body {n}").repeat(500).into_bytes(), Held::default(), at)?;
             }
             Ok::<_, DbError>(())
         });

@@ -3,12 +3,14 @@
 
 pub mod store;
 pub mod trouble;
+pub mod vision;
 pub mod window;
 
 use kai_llm::{Config, Key, Preset, presets};
 use kai_words::{Said, said};
 use url::{Host, Url};
 
+use self::vision::Vision;
 use self::window::{Window, WindowSource};
 use crate::db::Migration;
 
@@ -16,6 +18,9 @@ pub(crate) const MIGRATION: Migration =
     Migration { name: "models/1", sql: include_str!("../../migrations/models.sql") };
 pub(crate) const WINDOWS: Migration =
     Migration { name: "models/2", sql: include_str!("../../migrations/models2.sql") };
+
+pub(crate) const VISION: Migration =
+    Migration { name: "models/vision", sql: include_str!("../../migrations/models_vision.sql") };
 
 /// A model that the user added.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub struct ConfiguredModel {
     pub key: Option<Key>,
     /// The context window that the user set, in tokens.
     pub context: Option<usize>,
+    /// Whether it can see pictures, if the user said so.
+    pub sees: Option<bool>,
 }
 
 /// How Kai knows of a candidate.
@@ -52,6 +59,9 @@ pub struct Candidate {
     pub config: Config,
     /// Where the window in `config` comes from.
     pub window_source: WindowSource,
+    pub vision: Vision,
+    /// Whether it can see pictures, if the user said so.
+    pub sees: Option<bool>,
     /// Why Kai cannot use it, with the model's name in the sentence.
     pub why_not: Option<Said>,
 }
@@ -118,6 +128,8 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
             stream: true,
         },
         window_source: window.source,
+        vision: Vision::known(added.sees, false, &added.model),
+        sees: added.sees,
         why_not,
     }
 }
@@ -133,6 +145,7 @@ fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: O
         stream: true,
     };
     let local = is_local(&config.base_url);
+    let vision = Vision::known(None, false, &config.model);
     Some(Candidate {
         name: preset.id.clone(),
         preset: preset.id.clone(),
@@ -140,6 +153,8 @@ fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: O
         local,
         config,
         window_source: WindowSource::Preset,
+        vision,
+        sees: None,
         why_not: None,
     })
 }
@@ -174,6 +189,7 @@ mod tests {
             model: "m".into(),
             key,
             context: None,
+            sees: None,
         }
     }
 

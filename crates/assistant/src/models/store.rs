@@ -1,13 +1,13 @@
 //! Stores the models that the user added, in their order.
 
-use kai_llm::Key;
+use kai_llm::{Key, Place};
 use rusqlite::{Transaction, params};
 
 use super::ConfiguredModel;
 use crate::db::DbError;
 
 pub fn all(tx: &Transaction<'_>) -> Result<Vec<ConfiguredModel>, DbError> {
-    let sql = "SELECT name, preset, base_url, model, key, context FROM models ORDER BY position, name";
+    let sql = "SELECT name, preset, base_url, model, key, context, sees FROM models ORDER BY position, name";
     let mut rows = tx.prepare_cached(sql)?;
     let models = rows.query_map([], |row| {
         Ok(ConfiguredModel {
@@ -17,21 +17,23 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<ConfiguredModel>, DbError> {
             model: row.get(3)?,
             key: row.get::<_, Option<String>>(4)?.map(Key::new),
             context: row.get::<_, Option<i64>>(5)?.and_then(|tokens| usize::try_from(tokens).ok()),
+            sees: row.get(6)?,
         })
     })?;
     Ok(models.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Adds a model at the end, or updates the one with that name in its place. If no key is given, the stored one is kept
-/// only for the same preset and address, because another server must not get it. If no window is given, the stored one
-/// is kept only for the same preset, address and model.
+/// only for the same preset and address, because another server must not get it. If no window is given, or not whether
+/// it can see, what is stored is kept only for the same preset, address and model.
 pub fn keep(tx: &Transaction<'_>, model: &ConfiguredModel) -> Result<(), DbError> {
     tx.execute(
-        "INSERT INTO models (name, position, preset, base_url, model, key, context)
-         VALUES (?1, (SELECT coalesce(max(position), 0) + 1 FROM models), ?2, ?3, ?4, ?5, ?6)
+        "INSERT INTO models (name, position, preset, base_url, model, key, context, sees)
+         VALUES (?1, (SELECT coalesce(max(position), 0) + 1 FROM models), ?2, ?3, ?4, ?5, ?6, ?7)
          ON CONFLICT (name) DO UPDATE SET preset = ?2, base_url = ?3, model = ?4,
              key = coalesce(?5, iif(preset = ?2 AND base_url = ?3, key, NULL)),
-             context = coalesce(?6, iif(preset = ?2 AND base_url = ?3 AND model = ?4, context, NULL))",
+             context = coalesce(?6, iif(preset = ?2 AND base_url = ?3 AND model = ?4, context, NULL)),
+             sees = coalesce(?7, iif(preset = ?2 AND base_url = ?3 AND model = ?4, sees, NULL))",
         params![
             model.name,
             model.preset,
@@ -39,6 +41,7 @@ pub fn keep(tx: &Transaction<'_>, model: &ConfiguredModel) -> Result<(), DbError
             model.model,
             model.key.as_ref().map(Key::reveal),
             model.context.and_then(|tokens| i64::try_from(tokens).ok()),
+            model.sees,
         ],
     )?;
     Ok(())
@@ -55,6 +58,32 @@ pub fn set_context(tx: &Transaction<'_>, name: &str, context: Option<usize>) -> 
         [name],
     )?;
     Ok(changed > 0)
+}
+
+/// Sets whether a model can see pictures, or with `None` leaves that to Kai again. Also deletes what was learned from
+/// refusals, because the user knows better. Returns false if there is no such model.
+pub fn set_sees(tx: &Transaction<'_>, name: &str, sees: Option<bool>) -> Result<bool, DbError> {
+    let changed = tx.execute("UPDATE models SET sees = ?2 WHERE name = ?1", params![name, sees])?;
+    tx.execute(
+        "DELETE FROM blind_models
+         WHERE (base_url, model) IN (SELECT trim(base_url), trim(model) FROM models WHERE name = ?1)",
+        [name],
+    )?;
+    Ok(changed > 0)
+}
+
+/// Notes that the server of this model refused a picture.
+pub fn refused_picture(tx: &Transaction<'_>, place: &Place) -> Result<(), DbError> {
+    let sql = "INSERT OR IGNORE INTO blind_models (base_url, model) VALUES (?1, ?2)";
+    tx.execute(sql, params![place.base_url, place.model])?;
+    Ok(())
+}
+
+/// The models whose servers refused a picture.
+pub fn blind(tx: &Transaction<'_>) -> Result<Vec<Place>, DbError> {
+    let mut rows = tx.prepare_cached("SELECT base_url, model FROM blind_models")?;
+    let places = rows.query_map([], |row| Ok(Place { base_url: row.get(0)?, model: row.get(1)? }))?;
+    Ok(places.collect::<rusqlite::Result<_>>()?)
 }
 
 pub fn remove(tx: &Transaction<'_>, name: &str) -> Result<bool, DbError> {
@@ -118,7 +147,8 @@ mod tests {
 
     #[tokio::test]
     async fn order_is_kept_and_a_key_stays_when_none_is_given() {
-        let db = Db::in_memory(&[super::super::MIGRATION, super::super::WINDOWS]).unwrap();
+        let db =
+            Db::in_memory(&[super::super::MIGRATION, super::super::WINDOWS, super::super::VISION]).unwrap();
         let model = |name: &str, key: Option<&str>| ConfiguredModel {
             name: name.into(),
             preset: "openai".into(),
@@ -126,6 +156,7 @@ mod tests {
             model: "m".into(),
             key: key.map(Key::new),
             context: None,
+            sees: None,
         };
         let checked = db.write(move |tx| {
             for name in ["a", "b", "c"] {
@@ -144,6 +175,18 @@ mod tests {
             assert_eq!(super::all(tx)?[0].context, Some(32_768), "it stays with its model");
             keep(tx, &ConfiguredModel { model: "other".into(), ..model("c", None) })?;
             assert_eq!(super::all(tx)?[0].context, None, "another model has another window");
+            assert!(set_sees(tx, "a", Some(false))? && !set_sees(tx, "x", None)?);
+            let there = ConfiguredModel { base_url: "elsewhere".into(), ..model("a", None) };
+            keep(tx, &there)?;
+            assert_eq!(super::all(tx)?[1].sees, Some(false), "it stays with its model");
+            keep(tx, &ConfiguredModel { model: "other".into(), ..there })?;
+            assert_eq!(super::all(tx)?[1].sees, None, "another model has other eyes");
+            let place = Place { base_url: "elsewhere".into(), model: "other".into() };
+            refused_picture(tx, &place)?;
+            refused_picture(tx, &place)?;
+            assert_eq!(blind(tx)?, [place]);
+            set_sees(tx, "a", None)?;
+            assert_eq!(blind(tx)?, [], "the user knows better");
             Ok::<_, DbError>(())
         });
         checked.await.unwrap();
@@ -151,7 +194,8 @@ mod tests {
 
     #[tokio::test]
     async fn places_are_changed_and_what_was_removed_comes_back_to_its_own() {
-        let db = Db::in_memory(&[super::super::MIGRATION, super::super::WINDOWS]).unwrap();
+        let db =
+            Db::in_memory(&[super::super::MIGRATION, super::super::WINDOWS, super::super::VISION]).unwrap();
         let model = |name: &str| ConfiguredModel {
             name: name.into(),
             preset: "openai".into(),
@@ -159,6 +203,7 @@ mod tests {
             model: "m".into(),
             key: Some(Key::new("secret")),
             context: None,
+            sees: None,
         };
         let names = |tx: &Transaction<'_>| {
             let order = all(tx)?.into_iter().map(|model| model.name).collect::<String>();

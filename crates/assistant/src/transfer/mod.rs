@@ -91,6 +91,9 @@ struct PlainModel {
     /// The context window that the user set, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<usize>,
+    /// Whether it can see pictures, if the user said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sees: Option<bool>,
 }
 
 /// The part of the file that is encrypted: model keys by the model's name, and secret settings.

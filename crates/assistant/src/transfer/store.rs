@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Import, Mode, Outcome, PlainModel, Secrets, Section, tasks};
 use crate::agent::Veil;
-use crate::agent::conversation::{self, Codes, Entry, Whole};
+use crate::agent::conversation::{self, Codes, Entry, FileContent, Whole};
 use crate::db::DbError;
 use crate::memory::{self, Memory};
 use crate::models::{self, ConfiguredModel};
@@ -30,7 +30,8 @@ pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbEr
 /// Every conversation as it may be exported: codes that the model was shown are redacted.
 fn conversations(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let values = settings::load(tx)?;
-    Ok(conversation::load_all(tx)?.into_iter().map(|whole| without_codes(whole, &values)).collect())
+    let whole = |whole| conversation::with_contents(tx, whole).map(|whole| without_codes(whole, &values));
+    conversation::load_all(tx)?.into_iter().map(whole).collect()
 }
 
 fn without_codes(mut whole: Whole, values: &Values) -> Whole {
@@ -45,12 +46,28 @@ fn without_codes(mut whole: Whole, values: &Values) -> Whole {
     for entry in &mut whole.entries {
         entry.message = veil.over(entry.message.clone());
     }
+    hide_in_files(&mut whole, &veil);
     whole
 }
 
+/// Hides codes in attached text, which then is another text with another hash.
+fn hide_in_files(whole: &mut Whole, veil: &Veil) {
+    let mut contents = BTreeMap::new();
+    for file in whole.entries.iter_mut().flat_map(|entry| &mut entry.files) {
+        let Some(content) = whole.contents.get(&file.hash) else { continue };
+        let content = match content {
+            FileContent::Text(text) => FileContent::Text(veil.over_text(text)),
+            FileContent::Base64(_) => content.clone(),
+        };
+        *file = file.with_bytes(content.as_bytes());
+        contents.insert(file.hash.clone(), content);
+    }
+    whole.contents = contents;
+}
+
 fn plain(model: &ConfiguredModel) -> PlainModel {
-    let ConfiguredModel { name, preset, base_url, model, context, .. } = model.clone();
-    PlainModel { name, preset, base_url, model, context }
+    let ConfiguredModel { name, preset, base_url, model, context, sees, .. } = model.clone();
+    PlainModel { name, preset, base_url, model, context, sees }
 }
 
 pub(super) fn secrets(tx: &Transaction<'_>) -> Result<Secrets, DbError> {
@@ -175,11 +192,11 @@ fn write_models(
     for item in items {
         let told = || import.lang.transfer_detail_model(&item.name, &item.model, &item.base_url);
         outcome.count(before.get(&item.name).map(plain).as_ref(), item, told);
-        let PlainModel { name, preset, base_url, model, context } = item.clone();
+        let PlainModel { name, preset, base_url, model, context, sees } = item.clone();
         let possible = models::window::SMALLEST..=models::window::LARGEST;
         let context = context.filter(|tokens| possible.contains(tokens));
         let key = import.secrets.model_keys.get(&name).map(|key| Key::new(key.as_str()));
-        models::store::keep(tx, &ConfiguredModel { name, preset, base_url, model, key, context })?;
+        models::store::keep(tx, &ConfiguredModel { name, preset, base_url, model, key, context, sees })?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::fuzz::{home, put, take};
 use super::*;
 use crate::agent::conversation::{self, Codes, Entry, Whole};
+use crate::attachments;
 use crate::db::Db;
 use crate::gate::Level;
 use crate::memory::{Category, MemoryKey};
@@ -41,6 +42,7 @@ pub(super) fn filled(memories: &[(String, String, u32)], said: &[String]) -> Db 
             preset: "openai".into(),
             base_url: "https://example.org/v1".into(),
             model: "m".into(),
+            sees: Some(true),
             context: Some(32_768),
             key: Some(Key::new("sk-very-secret")),
         };
@@ -82,9 +84,9 @@ fn whole(said: &[String]) -> Whole {
         stopped: answered_by.is_some(),
         report: answered_by.is_some(),
         meaning: None,
+        files: vec![],
     };
-    let mut entries: Vec<Entry> =
-        said.iter().map(|text| entry(Message::User { text: text.clone() }, None)).collect();
+    let mut entries: Vec<Entry> = said.iter().map(|text| entry(Message::user(text.clone()), None)).collect();
     entries
         .push(entry(Message::Assistant { text: "a".into(), calls: vec![call], signature: None }, Some("m")));
     Whole {
@@ -98,6 +100,7 @@ fn whole(said: &[String]) -> Whole {
         codes: Codes::Hidden,
         unseen: false,
         shown: kai_codes::KnownCodes::default(),
+        contents: BTreeMap::new(),
     }
 }
 
@@ -133,7 +136,7 @@ fn codes_that_were_shown_are_in_no_file() {
         let fill = move |tx: &Transaction<'_>| {
             let id = conversation::create(tx, Timestamp::UNIX_EPOCH)?;
             conversation::set_codes(tx, id, Codes::Shown)?;
-            let user = |text: &str| Message::User { text: text.into() };
+            let user = |text: &str| Message::user(text);
             let said = |text: &str| Message::Assistant { text: text.into(), calls: vec![], signature: None };
             let all = [
                 user("is 482913 it?"),
@@ -142,6 +145,9 @@ fn codes_that_were_shown_are_in_no_file() {
                 user("4 8 2 9 1 3"),
             ];
             conversation::append(tx, id, &all, None, Timestamp::UNIX_EPOCH)?;
+            let note = attachments::read("note.txt", b"It is 482913 here.").unwrap();
+            attachments::store::keep(tx, &note.file.hash, &note.bytes)?;
+            attachments::store::attach(tx, 1, &[note.file])?;
             conversation::set_codes(tx, id, codes).map(drop)
         };
         db.write_now(fill).unwrap_or_else(|e: DbError| panic!("{e}"));
@@ -153,6 +159,14 @@ fn codes_that_were_shown_are_in_no_file() {
         let again = put(&db, &taken, Mode::Merge, None).unwrap();
         let told = again.iter().find(|outcome| outcome.section == "conversations").unwrap();
         assert_eq!((told.new, told.changed, told.same), (0, 0, 1), "{told:?}");
+        let other = home();
+        put(&other, &taken, Mode::Merge, None).unwrap();
+        let note = other.read_now(|tx| {
+            let files = conversation::entries(tx, conversation::ConversationId(1))?.remove(0).files;
+            attachments::store::bytes(tx, &files[0].hash)
+        });
+        let note = note.unwrap_or_else(|e: DbError| panic!("{e}")).unwrap();
+        assert_eq!(String::from_utf8_lossy(&note), "It is [code] here.", "another text, under its own hash");
     }
 }
 

@@ -36,11 +36,11 @@ impl Model for Script {
 fn next(request: &Request) -> Reply {
     let offered = |tool: &str| request.tools.iter().any(|spec| spec.name == tool);
     match request.messages.last() {
-        Some(Message::User { text }) if text.contains(HEARTBEAT) => match asked_for_ok(text) {
+        Some(Message::User { text, .. }) if text.contains(HEARTBEAT) => match asked_for_ok(text) {
             Some(id) if offered("reply_sms") => call("reply_sms", &json!({"sms_id": id, "body": FINE})),
             _ => says(&noticed(text)),
         },
-        Some(Message::User { text }) => match wish(text) {
+        Some(Message::User { text, .. }) => match wish(text) {
             Some((tool, arguments)) if offered(tool) => call(tool, &arguments),
             Some(_) => says("I would need a tool that is off in the settings."),
             None => says(
@@ -51,7 +51,7 @@ fn next(request: &Request) -> Reply {
         Some(Message::Tool { tool, result, .. }) => {
             let result: Value = serde_json::from_str(result).unwrap_or_default();
             let wanted = request.messages.iter().rev().find_map(|message| match message {
-                Message::User { text } => Some(text.as_str()),
+                Message::User { text, .. } => Some(text.as_str()),
                 _ => None,
             });
             match wanted.unwrap_or_default() {

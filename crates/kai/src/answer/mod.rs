@@ -57,7 +57,7 @@ pub(crate) async fn answer(
         Call::Link => json(sessions::fresh_link(app).await?),
         Call::Open { place } => json(visit::open(app, place, None).await?),
         Call::RevokeLinks => json(revoke(app).await?),
-        Call::Ask { text, chat } => json(chats::ask(app, env, text.into(), chat, face).await?),
+        Call::Ask { text, chat, files } => json(chats::ask_with(app, env, text, chat, files, face).await?),
         Call::ChatsList => json(chats::list(app).await?),
         Call::ChatsSearch { text } => json(chats::search(app, text).await?),
         Call::ChatsShow { id } => json(chats::show(app, id).await?),
@@ -70,6 +70,9 @@ pub(crate) async fn answer(
         Call::Import(call) => json(transfer::import(app, call, Lang::ENGLISH).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
         Call::ModelsContext { name, context } => json(models::set_context(app, env, name, &context).await?),
+        Call::ModelsPictures { name, pictures } => {
+            json(models::set_pictures(app, env, name, &pictures).await?)
+        }
         Call::Ledger(call) => ledger::answer(app, call).await,
         Call::Messages(call) => messages::answer(app, call).await,
     }

@@ -2,7 +2,16 @@
 
 use kai_assistant::agent::conversation::{Conversation, ConversationId};
 use kai_assistant::agent::turn::End;
+use kai_assistant::attachments::base64;
 use serde::{Deserialize, Serialize};
+
+/// A file that a command has read, to be attached to a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AskFile {
+    pub(crate) name: String,
+    #[serde(with = "base64")]
+    pub(crate) bytes: Vec<u8>,
+}
 
 /// The answer of `kai ask`.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -33,6 +33,7 @@ use kai_assistant::transfer::Mode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::chats::AskFile;
 use self::ledger::LedgerCall;
 use self::messages::MessagesCall;
 use self::models::NewModel;
@@ -126,6 +127,8 @@ pub(crate) enum Call {
     Ask {
         text: String,
         chat: Which,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<AskFile>,
     },
     ChatsList,
     ChatsSearch {
@@ -157,6 +160,11 @@ pub(crate) enum Call {
         name: String,
         /// A number of tokens as typed, or `auto`.
         context: String,
+    },
+    ModelsPictures {
+        name: String,
+        /// `yes`, `no` or `auto`, as typed.
+        pictures: String,
     },
     Ledger(LedgerCall),
     /// The calls of the foss edition, each with a name of its own on the wire.

@@ -1,6 +1,7 @@
 //! Calls about models, and the rows they return.
 
 use kai_assistant::models::Origin;
+use kai_assistant::models::vision::Vision;
 use kai_assistant::models::window::WindowSource;
 use kai_words::Said;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,9 @@ pub(crate) struct NewModel {
     /// The context window as typed: a number of tokens, or `auto`. `None` leaves it unchanged.
     #[serde(default)]
     pub(crate) context: Option<String>,
+    /// Whether it can see pictures, as typed: `yes`, `no` or `auto`. `None` leaves it unchanged.
+    #[serde(default)]
+    pub(crate) pictures: Option<String>,
 }
 
 /// A row of `kai models list`.
@@ -38,6 +42,12 @@ pub(crate) struct ModelRow {
     /// Where that size comes from.
     #[serde(default)]
     pub(crate) context_from: WindowSource,
+    /// Whether it can see pictures, as far as Kai knows.
+    #[serde(default)]
+    pub(crate) pictures: Vision,
+    /// The same, if the user said so.
+    #[serde(default)]
+    pub(crate) pictures_set: Option<bool>,
 }
 
 /// Where a model comes from.

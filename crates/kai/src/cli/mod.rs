@@ -2,6 +2,7 @@
 
 mod args;
 mod asking;
+mod attach;
 #[cfg(feature = "foss")]
 mod drafts;
 #[cfg(feature = "foss")]
@@ -121,7 +122,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Stop => stop::stop(ask),
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
-        Command::Ask { words, chat } => talk::ask(&ask.caller, &words, chat.meant(), ask.json),
+        Command::Ask { words, files, chat } => talk::ask(&ask.caller, &words, &files, chat.meant(), ask.json),
         Command::Chat { chat } => talk::chat(&ask.caller, chat.meant()),
         Command::Chats(command) => ask.chats(command),
         Command::Models(command) => ask.models(command),
@@ -201,12 +202,16 @@ impl Cli {
     fn models(&self, command: ModelsCommand) -> Result<ExitCode, Failure> {
         match command {
             ModelsCommand::List => self.show(Call::ModelsList, |rows: &Vec<_>| show::models(rows)),
-            ModelsCommand::Add { preset, name, base_url, model, context, key_stdin } => {
+            ModelsCommand::Add { preset, name, base_url, model, context, pictures, key_stdin } => {
                 let key = args::model_key(&preset, base_url.as_deref(), key_stdin)?;
-                self.add_model(NewModel { preset, name, base_url, model, key, context })
+                self.add_model(NewModel { preset, name, base_url, model, key, context, pictures })
             }
             ModelsCommand::Context { name, context } => {
                 let call = Call::ModelsContext { name, context };
+                self.show(call, |row: &ModelRow| show::models(std::slice::from_ref(row)))
+            }
+            ModelsCommand::Pictures { name, pictures } => {
+                let call = Call::ModelsPictures { name, pictures };
                 self.show(call, |row: &ModelRow| show::models(std::slice::from_ref(row)))
             }
             ModelsCommand::Test { name } => {

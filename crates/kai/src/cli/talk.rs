@@ -1,6 +1,7 @@
 //! `kai ask` and `kai chat`: runs turns on the terminal.
 
 use std::io::Read;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -17,9 +18,9 @@ use rustyline::{Config, Editor};
 use serde::Deserialize;
 
 use super::markdown::Markdown;
-use super::{messages, yes};
+use super::{attach, messages, yes};
 use crate::asking::ApprovalCall;
-use crate::call::chats::AskAnswer;
+use crate::call::chats::{AskAnswer, AskFile};
 use crate::call::{Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
 use crate::failure::Failure;
@@ -29,12 +30,19 @@ use crate::terminal::{input, out};
 /// The longest text that can be asked.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-pub(super) fn ask(caller: &Caller, words: &[String], chat: Which, json: bool) -> Result<ExitCode, Failure> {
+pub(super) fn ask(
+    caller: &Caller,
+    words: &[String],
+    files: &[PathBuf],
+    chat: Which,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let files = files.iter().map(|file| attach::read(file)).collect::<Result<Vec<_>, _>>()?;
     let text = question(words)?;
     let terminal = Terminal::new(json);
     let answer: AskAnswer = caller
         .line()?
-        .call(Call::Ask { text, chat }, &terminal.watching())
+        .call(Call::Ask { text, chat, files }, &terminal.watching())
         .inspect_err(|_| terminal.end())?;
     terminal.end();
     remark(&answer);
@@ -235,6 +243,7 @@ fn exact(ApprovalRequest { call, .. }: &ApprovalRequest) -> String {
 }
 
 const HELP: &str = "Type a message. Press Ctrl-C to stop an answer, or Ctrl-D to quit.
+  /attach F   attach the picture or text file F to your next message
   /new        start a new chat
   /help       show this help";
 
@@ -248,6 +257,7 @@ pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure
         recall(&line, id, &mut editor)?;
     }
     out::note("Press Ctrl-D to quit, or type /help.");
+    let mut files = vec![];
     loop {
         let typed = match editor.readline("› ") {
             Ok(typed) => typed,
@@ -259,10 +269,11 @@ pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure
             "" => {}
             "/help" => out::note(&format!("{HELP}{}", messages::HELP)),
             "/new" => chat = Which::New,
+            text if attach::named(text).is_some() => attach::add(&mut files, attach::named(text)),
             text => match messages::slash(text, chat) {
                 Some(call) => said(&line, call),
                 None if is_command(text) => out::complain(&format!("There is no command {text}. See: /help")),
-                None => chat = one_turn(&line, text, chat),
+                None => chat = one_turn(&line, text, std::mem::take(&mut files), chat),
             },
         }
     }
@@ -274,10 +285,10 @@ fn is_command(typed: &str) -> bool {
 }
 
 /// Runs one turn and returns the conversation to continue. A failed turn prints its error and does not end the chat.
-fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
-    let terminal = Terminal::new(false);
+fn one_turn(line: &Line<'_>, text: &str, files: Vec<AskFile>, chat: Which) -> Which {
+    let (terminal, has_files) = (Terminal::new(false), !files.is_empty());
     let answered: Result<AskAnswer, Failure> =
-        line.call(Call::Ask { text: text.to_owned(), chat }, &terminal.watching());
+        line.call(Call::Ask { text: text.to_owned(), chat, files }, &terminal.watching());
     terminal.end();
     match answered {
         Ok(answer) => {
@@ -287,7 +298,11 @@ fn one_turn(line: &Line<'_>, text: &str, chat: Which) -> Which {
         Err(failure) => {
             out::complain(&failure.to_string());
             // The user's message stays in the conversation that was created for it, if there is one.
-            terminal.shown().chat.map_or(chat, Which::Id)
+            let kept = terminal.shown().chat;
+            if has_files && kept.is_none() {
+                out::note("Your message and its files were not sent. Attach them again to send them.");
+            }
+            kept.map_or(chat, Which::Id)
         }
     }
 }
@@ -309,7 +324,7 @@ struct Sentence {
 fn recall(line: &Line<'_>, id: ConversationId, editor: &mut Editor<(), MemHistory>) -> Result<(), Failure> {
     let entries: Vec<Entry> = line.call(Call::ChatsShow { id }, &Terminal::quiet().watching())?;
     for entry in entries {
-        if let Message::User { text } = entry.message {
+        if let Message::User { text, .. } = entry.message {
             drop(editor.add_history_entry(text));
         }
     }

@@ -2,14 +2,17 @@
 
 use jiff::Timestamp;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
-use kai_assistant::agent::{Answer, Face, Saying, TurnError, queued, reports};
+use kai_assistant::agent::queued::{self, Queued};
+use kai_assistant::agent::{Answer, Face, Saying, TurnError, reports};
+use kai_assistant::attachments::store::StagedId;
+use kai_assistant::attachments::{self, Prepared, Refused};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::{heartbeat, lease};
 use rusqlite::Transaction;
 
 use crate::app::App;
-use crate::call::chats::{AskAnswer, ChatRow};
+use crate::call::chats::{AskAnswer, AskFile, ChatRow};
 use crate::caller_env::CallerEnv;
 use crate::commands::models::{self, Unready};
 use crate::failure::Failure;
@@ -19,6 +22,9 @@ use crate::failure::Failure;
 pub(crate) enum Unanswered {
     #[error("The question is empty. Type it after the command, for example: kai ask \"What day is it?\"")]
     Empty,
+    /// A file could not be attached.
+    #[error("{}", .0.said())]
+    File(Refused),
     #[error(transparent)]
     Unready(#[from] Unready),
     #[error(transparent)]
@@ -29,6 +35,7 @@ impl From<Unanswered> for Failure {
     fn from(why: Unanswered) -> Self {
         match why {
             Unanswered::Empty => Self::usage(why.to_string()),
+            Unanswered::File(refused) => refused.into(),
             Unanswered::Unready(unready) => unready.into(),
             Unanswered::Turn(error) => error.into(),
         }
@@ -43,7 +50,7 @@ pub(crate) async fn ask(
     chat: Which,
     face: &dyn Face,
 ) -> Result<AskAnswer, Unanswered> {
-    if said.text.trim().is_empty() {
+    if said.is_empty() {
         return Err(Unanswered::Empty);
     }
     let chosen = match &said.model {
@@ -67,6 +74,41 @@ async fn chosen(app: &App, chat: Which) -> Result<Option<String>, Unready> {
     app.db.read(read).await.map_err(|error: DbError| error.into())
 }
 
+/// Runs one turn with files that a command has read.
+pub(crate) async fn ask_with(
+    app: &App,
+    env: &CallerEnv,
+    text: String,
+    chat: Which,
+    files: Vec<AskFile>,
+    face: &dyn Face,
+) -> Result<AskAnswer, Unanswered> {
+    if files.len() > attachments::MOST {
+        return Err(Unanswered::File(Refused::TooMany));
+    }
+    let mut staged = vec![];
+    for AskFile { name, bytes } in files {
+        let prepared = attachments::prepare(name, bytes).await.map_err(Unanswered::File)?;
+        staged.push(stage(app, prepared).await.map_err(TurnError::Store)?);
+    }
+    let said = Saying { files: staged.clone(), ..Saying::from(text) };
+    let answered = ask(app, env, said, chat, face).await;
+    if answered.is_err() {
+        // The command cannot send them again. Those that are in a message by now do not wait any more.
+        let unstaged = move |tx: &Transaction<'_>| {
+            staged.iter().try_for_each(|file| attachments::store::unstage(tx, *file))
+        };
+        app.db.write(unstaged).await.map_err(TurnError::Store)?;
+    }
+    answered
+}
+
+/// Keeps a file until its message is sent.
+pub(crate) async fn stage(app: &App, prepared: Prepared) -> Result<StagedId, DbError> {
+    let now = app.clock.now();
+    app.db.write(move |tx| attachments::store::stage(tx, &prepared, now)).await
+}
+
 /// Runs one turn in a new conversation whose first message quotes others' messages, which the ledger knows by these
 /// names.
 pub(crate) async fn ask_about(
@@ -78,7 +120,7 @@ pub(crate) async fn ask_about(
 ) -> Result<AskAnswer, Unanswered> {
     let models = models::ready(app, env).await?;
     let driver = app.driver(&models, face, RunKind::Chat, Level::People);
-    Ok(ask_answer(driver.turn(Which::New, Saying { text, quotes, model: None }).await?))
+    Ok(ask_answer(driver.turn(Which::New, Saying { quotes, ..Saying::from(text) }).await?))
 }
 
 /// How to go on in a conversation without saying something new.
@@ -86,6 +128,8 @@ pub(crate) async fn ask_about(
 pub(crate) enum GoOn {
     /// Answers the last message again.
     Again,
+    /// The same, without showing the model any picture.
+    WithoutPictures,
     /// Goes on with the answer that was stopped.
     Continued,
     /// Sends the first message that is queued.
@@ -106,6 +150,7 @@ pub(crate) async fn go_on(
     let driver = app.driver(&models, face, RunKind::Chat, Level::Nothing);
     Ok(ask_answer(match how {
         GoOn::Again => driver.again(chat).await?,
+        GoOn::WithoutPictures => driver.again_without_pictures(chat).await?,
         GoOn::Continued => driver.continued(chat).await?,
         GoOn::Queued => driver.queued(chat).await?,
         GoOn::Rewritten { words, .. } if words.trim().is_empty() => return Err(Unanswered::Empty),
@@ -175,7 +220,8 @@ pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<TakenAway
             return Err(TurnError::Busy(id));
         }
         let whole = conversation::whole(tx, id)?.ok_or(TurnError::Unknown(id))?;
-        let queued = queued::all(tx, id)?.into_iter().map(|queued| queued.text).collect();
+        let whole = conversation::with_contents(tx, whole)?;
+        let queued = queued::all(tx, id)?;
         conversation::delete(tx, id)?;
         Ok(TakenAway { whole, queued })
     };
@@ -186,14 +232,14 @@ pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<TakenAway
 pub(crate) struct TakenAway {
     pub(crate) whole: Whole,
     /// What was queued in it.
-    queued: Vec<String>,
+    queued: Vec<Queued>,
 }
 
 /// Restores a conversation that was deleted, under a new id.
 pub(crate) async fn put_back(app: &App, taken: TakenAway) -> Result<ConversationId, DbError> {
     let restore = move |tx: &Transaction<'_>| {
         let id = conversation::restore(tx, &taken.whole)?;
-        taken.queued.iter().try_for_each(|text| queued::add(tx, id, text))?;
+        taken.queued.iter().try_for_each(|queued| queued::add(tx, id, &queued.text, &queued.files))?;
         Ok(id)
     };
     app.db.write(restore).await

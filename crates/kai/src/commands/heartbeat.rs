@@ -156,7 +156,7 @@ pub(crate) async fn dry_run(app: &App, env: &CallerEnv) -> Result<DryRun, DbErro
     tools.retain(|tool| gate::offered(RunKind::Heartbeat, Level::People, &tool.name));
     let request = kai_llm::Request {
         system: String::new(),
-        messages: vec![kai_llm::Message::User { text: prompt.clone() }],
+        messages: vec![kai_llm::Message::user(prompt.clone())],
         tools,
     };
     let tokens = kai_llm::request_tokens(&request);

@@ -162,5 +162,10 @@ pub(crate) fn pending_draft_path(tx: &Transaction<'_>) -> Result<Option<String>,
 /// The model of the demo, which plays a script; `None` outside the demo.
 pub(crate) fn demo_model(app: &App) -> Option<Ready> {
     let label = Lang::ENGLISH.demo_model().to_owned();
-    app.home.is_demo().then(|| Ready { label, local: true, model: Box::new(simulated::Script) })
+    app.home.is_demo().then(|| Ready {
+        label,
+        local: true,
+        vision: kai_assistant::models::vision::Vision::Unknown,
+        model: Box::new(simulated::Script),
+    })
 }

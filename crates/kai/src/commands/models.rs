@@ -8,6 +8,7 @@ use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger;
 use kai_assistant::models::store::{self, Move};
+use kai_assistant::models::vision::Vision;
 use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, trouble, window};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL};
 use kai_llm::{Config, Key, Message, ModelError, Preset, Request, connect, context, local, presets};
@@ -44,8 +45,8 @@ fn no_demo(app: &App) -> Result<(), Failure> {
 
 /// All models in order, each with the context window that is known for it.
 pub(crate) async fn candidates(app: &App, env: &CallerEnv) -> Result<Vec<Candidate>, DbError> {
-    let read = app.db.read(|tx| Ok::<_, DbError>((store::all(tx)?, window::all(tx)?)));
-    let (added, windows) = read.await?;
+    let read = app.db.read(|tx| Ok::<_, DbError>((store::all(tx)?, window::all(tx)?, store::blind(tx)?)));
+    let (added, windows, blind) = read.await?;
     let mut env = surroundings(env);
     let mut candidates = models::candidates(&added, &env);
     if candidates.iter().all(|candidate| candidate.why_not.is_some()) {
@@ -54,6 +55,10 @@ pub(crate) async fn candidates(app: &App, env: &CallerEnv) -> Result<Vec<Candida
         candidates = models::candidates(&added, &env);
     }
     window::settle(&mut candidates, &windows);
+    for candidate in &mut candidates {
+        let refused = blind.contains(&candidate.config.place());
+        candidate.vision = Vision::known(candidate.sees, refused, &candidate.config.model);
+    }
     Ok(candidates)
 }
 
@@ -212,7 +217,8 @@ pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, 
         let label = candidate.name.clone();
         let why = match (candidate.why_not, connect(&candidate.config, &app.http)) {
             (None, Ok(model)) => {
-                ready.push(Ready { label, local: candidate.local, model });
+                let Candidate { local, vision, .. } = candidate;
+                ready.push(Ready { label, local, vision, model });
                 continue;
             }
             (Some(why), _) => Unready::Unusable { why, helps: repair(&label, &candidate.preset) },
@@ -244,6 +250,8 @@ fn demo_row(name: String) -> ModelRow {
         has_key: false,
         context: kai_llm::window::UNKNOWN,
         context_from: window::WindowSource::Preset,
+        pictures: Vision::Unknown,
+        pictures_set: None,
     }
 }
 
@@ -260,6 +268,8 @@ fn row(candidate: Candidate) -> ModelRow {
         has_key: candidate.config.key.is_some(),
         context: candidate.config.window,
         context_from: candidate.window_source,
+        pictures: candidate.vision,
+        pictures_set: candidate.sees,
     }
 }
 
@@ -268,6 +278,7 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     let preset = models::preset(&new.preset).ok_or_else(|| unknown_preset(&new.preset))?;
     let key = new.key.as_deref().map(Key::new);
     let context = new.context.as_deref().map(typed_window).transpose()?;
+    let pictures = new.pictures.as_deref().map(typed_pictures).transpose()?;
     let added = ConfiguredModel {
         name: name(new.name.as_deref().unwrap_or(&preset.id))?,
         preset: preset.id.clone(),
@@ -275,14 +286,15 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
         model: model(preset, &new).await?,
         key,
         context: context.flatten(),
+        sees: pictures.flatten(),
     };
     let trial = models::candidates(std::slice::from_ref(&added), &Surroundings::default());
     let trial = trial.into_iter().next().ok_or_else(|| unknown_preset(&new.preset))?;
     // Refuse a configuration that cannot work now, not at the first question.
     let name = added.name.clone();
     connect(&trial.config, &app.http).map_err(|error| Failure::usage(trouble::said(&name, &error)))?;
-    let auto = matches!(context, Some(None));
-    app.db.write(move |tx| keep(tx, &added, auto)).await?;
+    let typed = Typed { context_auto: matches!(context, Some(None)), pictures: pictures.is_some() };
+    app.db.write(move |tx| keep(tx, &added, typed)).await?;
     let candidates = candidates(app, env).await?;
     if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {
         ask_now(app, candidate).await?;
@@ -290,12 +302,23 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     named_row(app, env, &name).await?.ok_or_else(|| unknown_preset(&new.preset))
 }
 
-/// Stores a model that the user added or changed. `auto` removes a context window that was set for it. Either way,
-/// limits learned from earlier refusals are forgotten.
-fn keep(tx: &Transaction<'_>, added: &ConfiguredModel, auto: bool) -> Result<(), DbError> {
+/// What the user typed about a model besides where it is.
+#[derive(Clone, Copy)]
+struct Typed {
+    /// Kai is to find out the context window.
+    context_auto: bool,
+    /// Whether it can see pictures, or that Kai is to decide.
+    pictures: bool,
+}
+
+/// Stores a model that the user added or changed. Limits learned from earlier refusals are forgotten.
+fn keep(tx: &Transaction<'_>, added: &ConfiguredModel, typed: Typed) -> Result<(), DbError> {
     store::keep(tx, added)?;
+    if typed.pictures {
+        store::set_sees(tx, &added.name, added.sees)?;
+    }
     let kept = store::all(tx)?.into_iter().find(|model| model.name == added.name);
-    let set = kept.and_then(|model| model.context).filter(|_| !auto);
+    let set = kept.and_then(|model| model.context).filter(|_| !typed.context_auto);
     store::set_context(tx, &added.name, set).map(drop)
 }
 
@@ -322,6 +345,30 @@ pub(crate) async fn set_context(
         ask_now(app, candidate).await?;
     }
     named_row(app, env, &name).await?.ok_or_else(|| not_added(&name))
+}
+
+/// Sets whether an added model can see pictures, or leaves that to Kai again.
+pub(crate) async fn set_pictures(
+    app: &App,
+    env: &CallerEnv,
+    name: String,
+    typed: &str,
+) -> Result<ModelRow, Failure> {
+    let (sees, changed) = (typed_pictures(typed)?, name.clone());
+    if !app.db.write(move |tx| store::set_sees(tx, &changed, sees)).await? {
+        return Err(not_added(&name));
+    }
+    named_row(app, env, &name).await?.ok_or_else(|| not_added(&name))
+}
+
+/// Whether a model can see, as typed; `None` leaves it to Kai.
+fn typed_pictures(typed: &str) -> Result<Option<bool>, Failure> {
+    match typed {
+        "yes" => Ok(Some(true)),
+        "no" => Ok(Some(false)),
+        "auto" => Ok(None),
+        _ => Err(Failure::usage(said::models_pictures_wrong())),
+    }
 }
 
 /// The context window that was typed; `None` lets Kai find it out.
@@ -509,11 +556,11 @@ async fn try_ready(
     };
     let request = Request {
         system: "You are being tested. Answer with one word.".to_owned(),
-        messages: vec![Message::User { text: "Say OK.".to_owned() }],
+        messages: vec![Message::user("Say OK.".to_owned())],
         tools: vec![],
     };
     let (label, body) = (candidate.name.clone(), model.body(&request));
-    app.db.write(move |tx| ledger::request(tx, 0, &label, &body, &[], began)).await?;
+    app.db.write(move |tx| ledger::request(tx, 0, &label, &body, ledger::Held::default(), began)).await?;
     Ok(match tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ())).await {
         Ok(reply) => reply.map(|reply| reply.text).map_err(failed),
         Err(_elapsed) => Err(said::model_timed_out(&candidate.name, LONGEST_TRIAL.as_secs())),
@@ -536,8 +583,15 @@ mod tests {
 
     async fn add_at(app: &App, name: &str, base_url: String) {
         let (preset, model) = ("openai-compatible".to_owned(), "m".to_owned());
-        let added =
-            ConfiguredModel { name: name.to_owned(), preset, base_url, model, key: None, context: None };
+        let added = ConfiguredModel {
+            name: name.to_owned(),
+            preset,
+            base_url,
+            model,
+            key: None,
+            context: None,
+            sees: None,
+        };
         app.db.write(move |tx| store::keep(tx, &added)).await.map_err(|e: DbError| e).unwrap();
     }
 

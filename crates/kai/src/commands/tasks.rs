@@ -151,6 +151,7 @@ mod tests {
             model: "m".to_owned(),
             key: None,
             context: None,
+            sees: None,
         };
         let trigger = Trigger::Time(now);
         let new = NewTask::new("weather", "Tell it.", trigger, Missed::RunOnce, Level::Nothing).unwrap();

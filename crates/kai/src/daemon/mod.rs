@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::reports;
+use kai_assistant::attachments;
 use kai_assistant::db::DbError;
 use kai_assistant::device::alarm::{Next, Ringer};
 use kai_assistant::home::{DaemonLock, Home};
@@ -284,6 +285,7 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             if believed && recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
                 remember(tx, LAST_SWEEP, &today)?;
                 ledger::sweep(tx, now)?;
+                attachments::store::sweep(tx, now)?;
             }
             messages::tick(tx, now)?;
             if believed {

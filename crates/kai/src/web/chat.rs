@@ -21,7 +21,7 @@ use super::rich::rich;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, Place, View};
-use super::{drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, settings};
+use super::{attach, drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, settings};
 use crate::app::sessions::Session;
 use crate::commands::models;
 
@@ -110,6 +110,7 @@ async fn show(
     let head = html! {
         (drafts::script())
         script src=(*COMPOSER_SCRIPT) defer {}
+        (attach::head())
         @if reloads { noscript { meta http-equiv="refresh" content="2"; } }
     };
     (status, frame::frame(&title, view.lang, &stored.values.of(&THEME), &head, &body)).into_response()
@@ -150,6 +151,7 @@ fn body(
                 (frame::script_words(lang))
                 p id="state" class="seen-not" role="status" { (state) }
                 p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why.render(lang)) } }
+                (attach::tray(lang))
                 (composer(view, &regions, untaken))
                 (picker::form(view))
             }
@@ -198,6 +200,7 @@ fn composer(view: &View<'_>, regions: &Regions, untaken: Option<&RejectedMessage
     html! {
         form id="composer" method="post" action=(action) data-live {
             input type="hidden" name="csrf" value=(view.csrf);
+            (attach::button(view.lang))
             label class="seen-not" for="chat-input" { (view.lang.chat_input_label()) }
             textarea id="chat-input" name="text" data-testid="chat-input" rows="1" required dir="auto"
                 placeholder=(view.lang.chat_input()) autocomplete="off" { @if let Some(untaken) = untaken { (untaken.text) } }
@@ -252,6 +255,9 @@ pub(super) struct SayForm {
     /// The model for a new conversation.
     #[serde(default)]
     model: String,
+    /// The numbers of the attached files.
+    #[serde(default)]
+    files: String,
 }
 
 type SayBody = Result<Form<SayForm>, FormRejection>;
@@ -283,11 +289,12 @@ async fn take_message(
     chat: Option<ConversationId>,
     form: SayBody,
 ) -> Response {
-    let Ok(Form(SayForm { text, model })) = form else { return reply::misfilled(headers) };
+    let Ok(Form(SayForm { text, model, files })) = form else { return reply::misfilled(headers) };
+    let Some(files) = attach::ids(&files) else { return reply::misfilled(headers) };
     // Browsers submit line breaks as CR LF.
     let text = text.replace("\r\n", "\n");
     let model = picker::named(model).filter(|_| chat.is_none());
-    let said = Saying { model, ..Saying::from(text.clone()) };
+    let said = Saying { model, files, ..Saying::from(text.clone()) };
     match send_or_queue(web, said, chat).await {
         Ok(id) => reply::done(headers, &format!("/c/{}", id.0)),
         Err(trouble) if reply::by_script(headers) => reply::not_done(headers, trouble),
@@ -305,16 +312,15 @@ async fn send_or_queue(
     said: Saying,
     chat: Option<ConversationId>,
 ) -> Result<ConversationId, Trouble> {
-    let text = said.text.clone();
     if let Some(id) = chat
-        && queue::offer(web, id, &text).await?
+        && queue::offer(web, id, &said).await?
     {
         return Ok(id);
     }
-    let saying = TurnInput::Said(said, chat.map_or(Which::New, Which::Id));
+    let saying = TurnInput::Said(said.clone(), chat.map_or(Which::New, Which::Id));
     match (web.turns.start(&web.app, saying, web.stop.clone()).await, chat) {
         // Another page was quicker, and Kai answers that one first.
-        (Err(_), Some(id)) if queue::offer(web, id, &text).await? => Ok(id),
+        (Err(_), Some(id)) if queue::offer(web, id, &said).await? => Ok(id),
         (sent, _) => sent,
     }
 }

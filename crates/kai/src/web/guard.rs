@@ -14,12 +14,13 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
+use kai_assistant::attachments::LARGEST;
 use kai_assistant::settings::ALLOWED_HOSTS;
 use kai_words::{Lang, Said, said};
 
 use super::notice::{JsonMessage, Message, Notice};
 use super::state::Web;
-use super::{install, page, reply, signin, upload};
+use super::{attach, install, page, reply, signin, upload};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::places::ConnectionHandle;
@@ -27,7 +28,7 @@ use crate::places::ConnectionHandle;
 /// Limit on the body of a form, larger than any that the page sends.
 const BODY_LIMIT: usize = 1024 * 1024;
 const BODY_TIME: Duration = Duration::from_secs(20);
-/// The one form that uploads a file.
+/// The form that uploads an export.
 pub(super) const IMPORT: &str = "/settings/general/import";
 /// Limit on an uploaded export; years of conversations fit.
 const FILE_LIMIT: usize = 64 * 1024 * 1024;
@@ -153,12 +154,15 @@ fn origin_fits(headers: &HeaderMap, host: &str) -> bool {
 /// Reads the body and checks the CSRF token from the header or the form; returns the request with its body restored.
 async fn confirmed(session: &Session, request: Request) -> Result<Request, Response> {
     let (parts, body) = request.into_parts();
-    let is_file = parts.uri.path() == IMPORT;
-    let (limit, time) = if is_file { (FILE_LIMIT, FILE_TIME) } else { (BODY_LIMIT, BODY_TIME) };
+    let (limit, time) = match parts.uri.path() {
+        IMPORT => (FILE_LIMIT, FILE_TIME),
+        attach::UPLOAD => (LARGEST, FILE_TIME),
+        _ => (BODY_LIMIT, BODY_TIME),
+    };
     let taken = tokio::time::timeout(time, taken_in(body, limit)).await;
     let refused = |status, sentence| refuse(status, &parts.headers, sentence);
     let taken = taken.map_err(|_late| refused(StatusCode::REQUEST_TIMEOUT, said::guard_too_slow()))?;
-    let body = taken.ok_or_else(|| too_large(is_file, &parts.headers))?;
+    let body = taken.ok_or_else(|| too_large(parts.uri.path(), &parts.headers))?;
     let given = token(&parts.headers, &body);
     if given.is_none_or(|given| !session.csrf_is(&given)) {
         return Err(refused(StatusCode::FORBIDDEN, said::guard_no_proof()));
@@ -182,13 +186,16 @@ async fn taken_in(body: Body, limit: usize) -> Option<Bytes> {
     (length <= limit).then(|| kept.into())
 }
 
-fn too_large(is_file: bool, headers: &HeaderMap) -> Response {
+fn too_large(path: &str, headers: &HeaderMap) -> Response {
     let status = StatusCode::PAYLOAD_TOO_LARGE;
-    if is_file {
-        let sentence = said::frame_file_limit(FILE_LIMIT >> 20);
-        return page::notice_back(status, said::frame_file_too_large(), sentence, "/settings/general");
+    match path {
+        IMPORT => {
+            let sentence = said::frame_file_limit(FILE_LIMIT >> 20);
+            page::notice_back(status, said::frame_file_too_large(), sentence, "/settings/general")
+        }
+        attach::UPLOAD => refuse(status, headers, attach::too_large(headers)),
+        _ => refuse(status, headers, said::guard_too_large()),
     }
-    refuse(status, headers, said::guard_too_large())
 }
 
 /// The CSRF token that the request carries, if any.
@@ -207,8 +214,9 @@ fn token(headers: &HeaderMap, body: &Bytes) -> Option<String> {
 
 /// Adds the security headers that every response carries.
 fn protect(headers: &mut HeaderMap) {
+    // An attached file has a stricter policy of its own.
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(CSP));
     for (name, value) in [
-        ("content-security-policy", CSP),
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
         // Not `no-referrer`: with it, browsers send `Origin: null` even from our own forms.

@@ -55,6 +55,16 @@ pub(super) fn copy() -> Markup {
     drawn("M9 9h10v11H9zM5.5 15V4.5H15")
 }
 
+/// A paper clip: attach a file.
+pub(super) fn clip() -> Markup {
+    drawn("M19.5 11.5 12 19a4.6 4.6 0 0 1-6.5-6.5l8-8a3 3 0 0 1 4.3 4.3l-8 8a1.5 1.5 0 0 1-2.1-2.1l7.3-7.4")
+}
+
+/// A sheet of paper: a text file.
+pub(super) fn page() -> Markup {
+    drawn("M7 3.5h7l4 4v13H7zM13.5 3.5V8H18M10 12h5M10 16h5")
+}
+
 pub(super) fn again() -> Markup {
     drawn("M19 12a7 7 0 1 1-2-5M17.5 3v4h-4")
 }

@@ -6,6 +6,7 @@
 //! of the [`turns`] changes, it sends the regions of a [`view`] that changed.
 
 mod assets;
+mod attach;
 mod banners;
 mod bin;
 mod chat;
@@ -87,6 +88,7 @@ fn router(web: Web) -> Router {
     messages::routes()
         .merge(settings::routes(&web))
         .merge(inbox::routes())
+        .merge(attach::routes())
         .route("/", get(chat::current))
         .route("/new", get(chat::fresh))
         .route("/say", post(chat::say_first))
@@ -96,6 +98,7 @@ fn router(web: Web) -> Router {
         .route("/c/{id}/again", post(rewrite::again))
         .route("/c/{id}/continue", post(rewrite::continued))
         .route("/c/{id}/rewrite", post(rewrite::rewrite))
+        .route("/c/{id}/without-pictures", post(rewrite::without_pictures))
         .route("/c/{id}/queued", post(queue::act))
         .route("/c/{id}/model", post(picker::choose))
         .route("/c/{id}/delete", post(list::delete))

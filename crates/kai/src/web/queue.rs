@@ -8,10 +8,11 @@ use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use kai_assistant::agent::Saying;
 use kai_assistant::agent::conversation::{self, ConversationId, Entry};
 use kai_assistant::agent::queued::{self, MOST, Offered, Queued, QueuedId};
 use kai_assistant::db::DbError;
-use kai_words::said;
+use kai_words::{Lang, said};
 use maud::{Markup, html};
 use rusqlite::Transaction;
 use serde::Deserialize;
@@ -27,13 +28,14 @@ use crate::commands::chats::GoOn;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Queues a message if Kai is answering in this conversation; returns false if it can be sent at once.
-pub(super) async fn offer(web: &Web, id: ConversationId, text: &str) -> Result<bool, Trouble> {
-    if text.trim().is_empty() {
+pub(super) async fn offer(web: &Web, id: ConversationId, said: &Saying) -> Result<bool, Trouble> {
+    if said.is_empty() {
         return Ok(false);
     }
     web.turns.settle(&web.app, id).await;
-    let (text, now) = (text.to_owned(), web.app.clock.now());
-    let offered = web.app.db.write(move |tx| queued::offer(tx, id, &text, now)).await;
+    let (said, now) = (said.clone(), web.app.clock.now());
+    let offered =
+        web.app.db.write(move |tx| queued::offer(tx, id, &said.text, &said.files, now)).await;
     match offered.map_err(|error: DbError| error.said())? {
         Offered::NotNeeded => Ok(false),
         Offered::Full => Err(said::queue_full(MOST).into()),
@@ -94,7 +96,10 @@ fn waiting(id: ConversationId, queued: &Queued, may_send: bool, view: &View<'_>)
     let lang = view.lang;
     let waits = view.running() || view.answered_elsewhere();
     html! {
-        article class="said" data-testid="queued-text" dir="auto" { (queued.text) }
+        article class="said" data-testid="queued-text" dir="auto" {
+            (queued.text)
+            @if !queued.names.is_empty() { (files(queued, lang)) }
+        }
         form class="foot quiet" method="post" action=(action(id)) data-live {
             (number(queued, view))
             span { (if waits { lang.queue_waits() } else { lang.queue_stays() }) }
@@ -107,13 +112,22 @@ fn waiting(id: ConversationId, queued: &Queued, may_send: bool, view: &View<'_>)
     }
 }
 
+/// The names of its files.
+fn files(queued: &Queued, lang: Lang) -> Markup {
+    html! {
+        ul class="queued-files" aria-label=(lang.attach_attached()) {
+            @for name in &queued.names { li { bdi { (name) } } }
+        }
+    }
+}
+
 fn editing(id: ConversationId, queued: &Queued, view: &View<'_>) -> Markup {
     let (lang, field) = (view.lang, format!("queued-text-{}", queued.id.0));
     html! {
         form class="rewrite" method="post" action=(action(id)) data-live data-edits {
             (number(queued, view))
             label class="seen-not" for=(field) { (lang.queue_field()) }
-            textarea id=(field) name="text" required dir="auto" autocomplete="off" data-testid="queued-field" { (queued.text) }
+            textarea id=(field) name="text" required[queued.files.is_empty()] dir="auto" autocomplete="off" data-testid="queued-field" { (queued.text) }
             p class="quiet" { (lang.queue_editing()) }
             div class="choices" {
                 button type="submit" class="primary" name="act" value="save" data-testid="queued-save" { (lang.queue_save()) }
@@ -171,7 +185,7 @@ async fn done(web: &Web, id: ConversationId, form: QueueForm) -> Result<(), Trou
     if act == Act::Send {
         return send(web, id).await;
     }
-    if act == Act::Save && text.trim().is_empty() {
+    if act == Act::Save && text.trim().is_empty() && !has_files(web, id, number).await? {
         return Err(said::turn_no_text().into());
     }
     let change = move |tx: &Transaction<'_>| match act {
@@ -186,4 +200,9 @@ async fn done(web: &Web, id: ConversationId, form: QueueForm) -> Result<(), Trou
     }
     // The answer that it waited for may have ended while it was edited, or while one before it was.
     if act == Act::Edit { Ok(()) } else { send_after_answer(web, id).await }
+}
+
+async fn has_files(web: &Web, id: ConversationId, number: QueuedId) -> Result<bool, Trouble> {
+    let waiting = web.app.db.read(move |tx| queued::all(tx, id)).await.map_err(|error: DbError| error.said())?;
+    Ok(waiting.iter().any(|queued| queued.id == number && !queued.files.is_empty()))
 }

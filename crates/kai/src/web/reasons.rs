@@ -12,6 +12,7 @@ use crate::commands::models::Unready;
 pub(super) fn unanswered(why: &Unanswered) -> Trouble {
     match why {
         Unanswered::Empty => said::turn_no_text().into(),
+        Unanswered::File(refused) => refused.said().into(),
         Unanswered::Unready(unready) => Trouble { why: unready.said(), remedy: before(unready) },
         Unanswered::Turn(error) => turn(error),
     }
@@ -20,13 +21,14 @@ pub(super) fn unanswered(why: &Unanswered) -> Trouble {
 /// Why a turn, or something else that was done with a chat, failed.
 pub(super) fn turn(error: &TurnError) -> Trouble {
     let remedy = match error {
-        TurnError::NoModel | TurnError::Empty { .. } => Some(Remedy::models()),
+        TurnError::NoModel | TurnError::Empty { .. } | TurnError::CannotSee { .. } => Some(Remedy::models()),
         TurnError::Unknown(_) => Some(Remedy::new_chat()),
         TurnError::Model { error, .. } => during(error),
         TurnError::Busy(_)
         | TurnError::TakenOver(_)
         | TurnError::NothingSaid(_)
         | TurnError::Changed(_)
+        | TurnError::File(_)
         | TurnError::Store(_) => None,
     };
     Trouble { why: error.said(), remedy }
@@ -53,6 +55,7 @@ fn during(error: &ModelError) -> Option<Remedy> {
         | ModelError::NoCredit { .. }
         | ModelError::NoSuchModel { .. }
         | ModelError::BadRequest { .. }
+        | ModelError::NoPictures { .. }
         | ModelError::Blocked { .. }
         | ModelError::RateLimited { .. }
         | ModelError::Overloaded

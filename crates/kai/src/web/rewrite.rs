@@ -69,6 +69,15 @@ pub(super) async fn again(State(web): State<Web>, Path(id): Path<i64>, headers: 
     go_on(&web, &headers, id, GoOn::Again).await
 }
 
+/// Answers the last message again without its pictures.
+pub(super) async fn without_pictures(
+    State(web): State<Web>,
+    Path(id): Path<i64>,
+    headers: HeaderMap,
+) -> Response {
+    go_on(&web, &headers, id, GoOn::WithoutPictures).await
+}
+
 /// Goes on with an answer that was stopped.
 pub(super) async fn continued(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
     go_on(&web, &headers, id, GoOn::Continued).await

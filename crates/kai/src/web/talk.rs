@@ -2,6 +2,7 @@
 
 use kai_assistant::agent::continued;
 use kai_assistant::agent::conversation::{self, ConversationId, Entry};
+use kai_assistant::attachments::Attachment;
 use kai_assistant::legible::spelled_out;
 use kai_assistant::untrusted::Attached;
 use kai_llm::{Message, ToolCall};
@@ -13,7 +14,7 @@ use super::rewrite::Rewriting;
 use super::rich::rich;
 use super::times::Times;
 use super::turns::{Ended, Sight};
-use super::{icons, markdown, messages};
+use super::{attach, icons, markdown, messages};
 use crate::asking::{self, FinishedCall};
 
 /// Everything besides the entries that is needed to render a conversation.
@@ -89,8 +90,8 @@ impl RenderContext<'_> {
         let answered = exchange.replies.last().is_some_and(|reply| reply.is_answer());
         html! {
             li class="exchange" {
-                @if let Some(Entry { message: Message::User { text }, .. }) = exchange.asked {
-                    (self.asked(text))
+                @if let Some(Entry { message: Message::User { text, .. }, files, .. }) = exchange.asked {
+                    (self.asked(text, files))
                     @if let Some(mark) = standing.mark {
                         (Rewriting { id: self.id, csrf: self.csrf, mark, words: Attached::find(text).words }.form(self.lang))
                     }
@@ -153,6 +154,16 @@ impl RenderContext<'_> {
         }
     }
 
+    /// The button that sends a message again that the model refused because of its pictures.
+    fn without_pictures(&self) -> Markup {
+        html! {
+            form method="post" action=(format!("/c/{}/without-pictures", self.id.0)) data-live {
+                input type="hidden" name="csrf" value=(self.csrf);
+                button type="submit" class="small" data-testid="chat-without-pictures" { (icons::again()) (self.lang.talk_again_without_pictures()) }
+            }
+        }
+    }
+
     /// The button that goes on with an answer that was stopped.
     fn go_on(&self) -> Markup {
         html! {
@@ -186,7 +197,10 @@ impl RenderContext<'_> {
                         @if let Some(Ended::Failed(trouble)) = ended { (trouble.render(self.lang)) }
                         @else { (self.lang.talk_unanswered()) }
                     }
-                    @if newest { (self.again(self.lang.talk_try_again())) }
+                    @if newest {
+                        (self.again(self.lang.talk_try_again()))
+                        @if shows_pictures(exchange) { (self.without_pictures()) }
+                    }
                 }
             }
         }
@@ -225,12 +239,13 @@ impl RenderContext<'_> {
         }
     }
 
-    /// The user's message, with attached text folded below it.
-    fn asked(&self, text: &str) -> Markup {
+    /// The user's message, with its files, and attached text folded below it.
+    fn asked(&self, text: &str, files: &[Attachment]) -> Markup {
         let Attached { words, attachment, is_message } = Attached::find(text);
         html! {
-            article class="said" data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
+            article class={ "said" @if words.is_empty() { " bare" } } data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
                 (words)
+                (attach::shown(files, self.lang))
                 @if let Some(attachment) = attachment {
                     details class="attached" data-testid="attachment" {
                         summary {
@@ -293,6 +308,10 @@ fn span_of(ms: u64, lang: Lang) -> String {
         return lang.talk_took_ms(ms);
     }
     asking::span(i64::try_from(ms / 1000).unwrap_or(i64::MAX), lang)
+}
+
+fn shows_pictures(exchange: &Exchange<'_>) -> bool {
+    exchange.asked.is_some_and(|asked| asked.files.iter().any(Attachment::is_picture))
 }
 
 /// The tool calls of an exchange, each with its result once there is one.

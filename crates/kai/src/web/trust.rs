@@ -7,6 +7,7 @@ use kai_assistant::inbox::Key;
 use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
+use super::attach;
 use super::inbox;
 use super::rich::rich;
 use super::view::View;
@@ -63,6 +64,8 @@ fn sentence(cause: &Cause, lang: Lang) -> Said {
         Cause::Page { address } => said::trust_reason_page(brief(address)),
         Cause::Search { query } => said::trust_reason_search(brief(query)),
         Cause::Attachment => said::trust_reason_attachment(),
+        Cause::File { name, .. } => said::trust_reason_file(name),
+        Cause::Picture { name, .. } => said::trust_reason_picture(name),
         Cause::Quoted => said::trust_reason_quoted(),
         Cause::Reports => said::trust_reason_reports(),
         Cause::Tool { name } => said::trust_reason_tool(lang.tool_name(name)),
@@ -77,7 +80,7 @@ fn brief(text: &str) -> String {
 /// Where the link of a reason leads.
 #[derive(Debug, PartialEq, Eq)]
 enum Lead {
-    /// To the message in the inbox.
+    /// To the message in the inbox, or to an attached file.
     Inside(String),
     /// To the page that was read.
     Outside(String),
@@ -91,6 +94,7 @@ fn leads_to(cause: &Cause) -> Option<Lead> {
             let is_web = address.starts_with("https://") || address.starts_with("http://");
             is_web.then(|| Lead::Outside(address.clone()))
         }
+        Cause::File { hash, .. } | Cause::Picture { hash, .. } => Some(Lead::Inside(attach::path(hash))),
         Cause::Search { .. } | Cause::Attachment | Cause::Quoted | Cause::Reports | Cause::Tool { .. } => {
             None
         }
@@ -114,6 +118,7 @@ mod tests {
             (page("https://a.example/x"), outside("https://a.example/x")),
             (page("javascript:alert(1)"), None),
             (Cause::Attachment, None),
+            (Cause::File { name: "a.txt".to_owned(), hash: "ab12".to_owned() }, inside("/files/ab12")),
         ] {
             assert_eq!(leads_to(&cause), expected, "{cause:?}");
         }

@@ -208,8 +208,9 @@ mod tests {
             stopped: false,
             report: false,
             meaning: None,
+            files: vec![],
         };
-        let asked = entry(Message::User { text: "Count".to_owned() });
+        let asked = entry(Message::user("Count".to_owned()));
         let text = "One.".to_owned();
         let answered = entry(Message::Assistant { text: text.clone(), calls: vec![], signature: None });
         let stopped = Entry { stopped: true, ..answered.clone() };

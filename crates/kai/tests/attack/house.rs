@@ -218,7 +218,12 @@ fn program(phone: &TempDir, name: &str, script: &str) {
 }
 
 fn ready(model: &Arc<Scripted>) -> Ready {
-    Ready { label: "attacker".to_owned(), local: true, model: Box::new(Arc::clone(model)) }
+    Ready {
+        label: "attacker".to_owned(),
+        local: true,
+        vision: kai_assistant::models::vision::Vision::Unknown,
+        model: Box::new(Arc::clone(model)),
+    }
 }
 
 /// Calls these tools, a round each, then says something.

@@ -345,7 +345,9 @@ impl Range {
         let earlier = self.beats.min(EARLIER);
         self.beats += 1;
         let requests = model.requests();
-        let Some(Message::User { text: prompt }) = requests[0].messages.first() else { panic!("no prompt") };
+        let Some(Message::User { text: prompt, .. }) = requests[0].messages.first() else {
+            panic!("no prompt")
+        };
         let sections = [
             ("Heartbeat Additions", true),
             ("Previous Heartbeat Results", earlier > 0),

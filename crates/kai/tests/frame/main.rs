@@ -9,6 +9,8 @@
 #[cfg(feature = "foss")]
 mod ask;
 #[cfg(feature = "foss")]
+mod attach;
+#[cfg(feature = "foss")]
 mod banners;
 #[cfg(feature = "foss")]
 mod browser;

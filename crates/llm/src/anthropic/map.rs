@@ -2,11 +2,11 @@
 //!
 //! Consecutive user messages, and all tool results of a round in the order of the calls, go into one message.
 
-use super::wire::{Block, Body, Message as Wire, Role, Tool};
+use super::wire::{Block, Body, Message as Wire, Role, Source, Tool};
 use crate::format::Ask;
 use crate::ids::{accepted, is_plain};
 use crate::window::answer_room;
-use crate::{CallId, Message, ToolCall, ToolSpec, verbatim};
+use crate::{CallId, Message, Picture, ToolCall, ToolSpec, verbatim};
 
 pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
     let request = ask.request;
@@ -24,7 +24,7 @@ fn talk(messages: &[Message]) -> Vec<Wire<'_>> {
     let mut talk: Vec<Wire<'_>> = Vec::with_capacity(messages.len());
     for message in messages {
         let (role, blocks) = match message {
-            Message::User { text } => (Role::User, vec![Block::Text { text }]),
+            Message::User { text, pictures } => (Role::User, said(text, pictures)),
             Message::Assistant { text, calls, .. } => (Role::Assistant, answer(text, calls)),
             Message::Tool { call, result, .. } => {
                 (Role::User, vec![Block::ToolResult { tool_use_id: id(call), content: result }])
@@ -36,6 +36,16 @@ fn talk(messages: &[Message]) -> Vec<Wire<'_>> {
         }
     }
     talk
+}
+
+/// The pictures go before the words, as the service advises.
+fn said<'a>(text: &'a str, pictures: &'a [Picture]) -> Vec<Block<'a>> {
+    let seen = pictures.iter().map(|picture| Block::Image {
+        source: Source::Base64 { media_type: picture.media.as_str(), data: picture.data.as_str() },
+    });
+    // The API rejects a text block that is only whitespace.
+    let words = (pictures.is_empty() || !text.trim().is_empty()).then_some(Block::Text { text });
+    seen.chain(words).collect()
 }
 
 fn answer<'a>(text: &'a str, calls: &'a [ToolCall]) -> Vec<Block<'a>> {

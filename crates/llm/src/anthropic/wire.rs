@@ -33,8 +33,16 @@ pub(super) enum Role {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Block<'a> {
     Text { text: &'a str },
+    Image { source: Source<'a> },
     ToolUse { id: String, name: &'a str, input: Option<Box<RawValue>> },
     ToolResult { tool_use_id: String, content: &'a str },
+}
+
+/// The bytes of a picture.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Source<'a> {
+    Base64 { media_type: &'static str, data: &'a str },
 }
 
 #[derive(Serialize)]

@@ -5,10 +5,10 @@
 
 use super::schema::subset;
 use super::wire::{
-    Body, Content, Declaration, FunctionCall, FunctionResponse, Kind, Part, Role, System, Tools,
+    Body, Content, Declaration, FunctionCall, FunctionResponse, InlineData, Kind, Part, Role, System, Tools,
 };
 use crate::format::Ask;
-use crate::{CallId, Message, ToolCall, ToolSpec, ids, verbatim};
+use crate::{CallId, Message, Picture, ToolCall, ToolSpec, ids, verbatim};
 
 /// The signature Google documents for calls that another model made. Without it Gemini 3 rejects the whole turn.
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
@@ -39,7 +39,7 @@ fn contents(messages: &[Message], sign: bool) -> Vec<Content<'_>> {
     let mut last = None;
     for message in messages {
         let (role, parts) = match message {
-            Message::User { text: said } => (Role::User, vec![text(said, None)]),
+            Message::User { text, pictures } => (Role::User, said(text, pictures)),
             Message::Assistant { text, calls, signature } => {
                 (Role::Model, answer(text, signature.as_deref(), calls, sign))
             }
@@ -57,6 +57,15 @@ fn contents(messages: &[Message], sign: bool) -> Vec<Content<'_>> {
 
 fn text<'a>(text: &'a str, signature: Option<&'a str>) -> Part<'a> {
     Part { kind: Kind::Text(text), thought_signature: signature }
+}
+
+fn said<'a>(words: &'a str, pictures: &'a [Picture]) -> Vec<Part<'a>> {
+    let seen = pictures.iter().map(|picture| {
+        let data = InlineData { mime_type: picture.media.as_str(), data: picture.data.as_str() };
+        Part { kind: Kind::InlineData(data), thought_signature: None }
+    });
+    let words = (pictures.is_empty() || !words.trim().is_empty()).then(|| text(words, None));
+    seen.chain(words).collect()
 }
 
 fn answer<'a>(said: &'a str, signature: Option<&'a str>, calls: &'a [ToolCall], sign: bool) -> Vec<Part<'a>> {

@@ -45,8 +45,17 @@ pub(super) struct Part<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) enum Kind<'a> {
     Text(&'a str),
+    InlineData(InlineData<'a>),
     FunctionCall(FunctionCall<'a>),
     FunctionResponse(FunctionResponse<'a>),
+}
+
+/// The bytes of a picture.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InlineData<'a> {
+    pub(super) mime_type: &'static str,
+    pub(super) data: &'a str,
 }
 
 #[derive(Serialize)]

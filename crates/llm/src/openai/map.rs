@@ -1,9 +1,11 @@
 //! Builds the request body for chat completions from our own types. Pure.
 
-use super::wire::{Body, Call, Declaration, Function, Message as Wire, StreamOptions, Tool};
+use super::wire::{
+    Body, Call, Declaration, Function, ImageUrl, Message as Wire, Said, SaidPart, StreamOptions, Tool,
+};
 use crate::format::Ask;
 use crate::ids::accepted;
-use crate::{CallId, Message, ToolCall, ToolSpec, verbatim};
+use crate::{CallId, Message, Picture, ToolCall, ToolSpec, verbatim};
 
 /// Longest call id that `OpenAI` accepts.
 const LONGEST_ID: usize = 40;
@@ -61,7 +63,7 @@ fn talk(messages: &[Message], service: Service) -> Vec<Wire<'_>> {
     let mut talk = Vec::with_capacity(messages.len());
     for message in messages {
         match message {
-            Message::User { text } => user(&mut talk, text),
+            Message::User { text, pictures } => user(&mut talk, text, pictures),
             Message::Assistant { text, calls, .. } => talk.push(Wire::Assistant {
                 content: (!text.is_empty()).then_some(text),
                 tool_calls: calls.iter().map(|call| tool_call(call, service)).collect(),
@@ -75,14 +77,38 @@ fn talk(messages: &[Message], service: Service) -> Vec<Wire<'_>> {
 }
 
 /// Merges consecutive user messages, because many chat templates require the roles to alternate.
-fn user(talk: &mut Vec<Wire<'_>>, text: &str) {
+fn user<'a>(talk: &mut Vec<Wire<'a>>, text: &'a str, pictures: &'a [Picture]) {
     match talk.last_mut() {
-        Some(Wire::User { content }) => {
-            content.push_str("\n\n");
-            content.push_str(text);
+        Some(Wire::User { content: Said::Text(before) }) if pictures.is_empty() => {
+            before.push_str("\n\n");
+            before.push_str(text);
         }
-        _ => talk.push(Wire::User { content: text.to_owned() }),
+        Some(Wire::User { content }) => {
+            let before = std::mem::replace(content, Said::Parts(vec![]));
+            *content = Said::Parts(before.into_parts().into_iter().chain(said(text, pictures)).collect());
+        }
+        _ if pictures.is_empty() => talk.push(Wire::User { content: Said::Text(text.to_owned()) }),
+        _ => talk.push(Wire::User { content: Said::Parts(said(text, pictures).collect()) }),
     }
+}
+
+impl<'a> Said<'a> {
+    fn into_parts(self) -> Vec<SaidPart<'a>> {
+        match self {
+            Self::Text(text) => vec![SaidPart::Text { text: text.into() }],
+            Self::Parts(parts) => parts,
+        }
+    }
+}
+
+/// The parts of a message, as a data URL for each picture.
+fn said<'a>(text: &'a str, pictures: &'a [Picture]) -> impl Iterator<Item = SaidPart<'a>> {
+    let words = (!text.trim().is_empty()).then_some(SaidPart::Text { text: text.into() });
+    let seen = pictures.iter().map(|picture| {
+        let url = format!("data:{};base64,{}", picture.media.as_str(), picture.data.as_str());
+        SaidPart::ImageUrl { image_url: ImageUrl { url } }
+    });
+    words.into_iter().chain(seen)
 }
 
 fn tool_call(call: &ToolCall, service: Service) -> Call<'_> {

@@ -1,5 +1,7 @@
 //! The JSON types of chat completions, for requests and answers.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -26,7 +28,7 @@ pub(super) enum Message<'a> {
         content: &'a str,
     },
     User {
-        content: String,
+        content: Said<'a>,
     },
     Assistant {
         content: Option<&'a str>,
@@ -37,6 +39,26 @@ pub(super) enum Message<'a> {
         tool_call_id: String,
         content: &'a str,
     },
+}
+
+/// What the user said: a string as long as there is no picture, because many servers accept nothing else.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Said<'a> {
+    Text(String),
+    Parts(Vec<SaidPart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum SaidPart<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+pub(super) struct ImageUrl {
+    pub(super) url: String,
 }
 
 #[derive(Serialize)]

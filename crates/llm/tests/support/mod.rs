@@ -156,7 +156,7 @@ pub(crate) fn config(base_url: &str) -> Config {
 }
 
 pub(crate) fn question() -> Request {
-    let messages = vec![Message::User { text: "Hello?".to_owned() }];
+    let messages = vec![Message::user("Hello?".to_owned())];
     Request { system: "Be brief.".to_owned(), messages, tools: Vec::new() }
 }
 

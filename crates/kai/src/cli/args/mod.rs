@@ -93,11 +93,14 @@ pub(super) enum Command {
     Doctor,
     /// Ask one question and print the answer
     #[command(
-        after_help = "Examples:\n  kai ask \"What day is it?\"\n  cat letter.txt | kai ask summarise this\n  kai ask --last \"and tomorrow?\"\n  kai ask --json \"hi\""
+        after_help = "Examples:\n  kai ask \"What day is it?\"\n  cat letter.txt | kai ask summarise this\n  kai ask --attach photo.jpg \"What is this?\"\n  kai ask --last \"and tomorrow?\"\n  kai ask --json \"hi\""
     )]
     Ask {
         /// Your question; piped input is attached to it
         words: Vec<String>,
+        /// Attach a picture (JPEG, PNG, WebP) or a text file; can be repeated
+        #[arg(long = "attach", value_name = "FILE")]
+        files: Vec<PathBuf>,
         #[command(flatten)]
         chat: WhichChat,
     },
@@ -328,6 +331,9 @@ pub(super) enum ModelsCommand {
         /// Context window in tokens, or auto [default: what the server reports]
         #[arg(long, value_name = "TOKENS")]
         context: Option<String>,
+        /// Whether it can see pictures: yes, no or auto [default: what Kai knows of it]
+        #[arg(long, value_name = "YES|NO|AUTO")]
+        pictures: Option<String>,
         /// Read the API key from standard input; on a terminal, Kai asks for it instead
         #[arg(long)]
         key_stdin: bool,
@@ -339,6 +345,16 @@ pub(super) enum ModelsCommand {
         name: String,
         /// Number of tokens, or auto
         context: String,
+    },
+    /// Say whether a model can see pictures, or let Kai decide again
+    #[command(
+        after_help = "Examples:\n  kai models pictures llamacpp yes\n  kai models pictures llamacpp auto"
+    )]
+    Pictures {
+        /// Name of the model, from `kai models list`
+        name: String,
+        /// yes, no or auto
+        pictures: String,
     },
     /// Check whether all models answer, or just one
     #[command(after_help = "Examples:\n  kai models test\n  kai models test ollama")]

@@ -9,11 +9,12 @@ use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
 use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::heartbeat::due::Due;
-use kai_assistant::ledger::{PhoneEvent, Record};
+use kai_assistant::ledger::{PhoneEvent, Record, SentFile};
 use kai_assistant::legible::{folded_line, thousands};
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models::is_unencrypted;
+use kai_assistant::models::vision::Vision;
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 use kai_words::Said;
@@ -197,13 +198,19 @@ fn happened(record: &Record) -> String {
         id => format!(" (chat {id})"),
     };
     match record {
-        Record::Request { conversation, model, bytes, seen, .. } => {
+        Record::Request { conversation, model, bytes, seen, files, .. } => {
             let held = if seen.is_empty() {
                 String::new()
             } else {
                 format!(", including {}", count(seen.len(), "message"))
             };
-            format!("Sent {} to {}{held}{}", count(*bytes, "byte"), visible(model), within(*conversation))
+            let file = |file: &SentFile| {
+                let short = file.hash.get(..12).unwrap_or_default();
+                format!(", with a file of {} ({})", count(file.bytes, "byte"), visible(short))
+            };
+            let files: String = files.iter().map(file).collect();
+            let (sent, model) = (count(*bytes, "byte"), visible(model));
+            format!("Sent {sent} to {model}{held}{files}{}", within(*conversation))
         }
         Record::ToolCall { conversation, tool, arguments, by_hand } => {
             let tool = visible(tool);
@@ -444,7 +451,10 @@ pub(super) fn chats(rows: &[ChatRow]) -> String {
 
 pub(super) fn entries(entries: &[Entry]) -> String {
     let block = |entry: &Entry| match &entry.message {
-        Message::User { text } => format!("You: {}", paragraphs(text)),
+        Message::User { text, .. } => {
+            let files = entry.files.iter().map(|file| format!("\n  [attached: {}]", visible(&file.name)));
+            format!("You: {}{}", paragraphs(text), files.collect::<String>())
+        }
         Message::Assistant { text, calls, .. } => {
             let who =
                 entry.answered_by.as_deref().map(|who| format!(" ({})", visible(who))).unwrap_or_default();
@@ -489,8 +499,13 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
                 )
             }
         };
+        let sees = match row.pictures {
+            Vision::Yes => "; can see pictures",
+            Vision::No => "; cannot see pictures",
+            Vision::Unknown => "",
+        };
         let at = visible(&row.base_url);
-        let about = format!("{} at {at}{from} ({leaves}{context})", visible(&row.model));
+        let about = format!("{} at {at}{from} ({leaves}{context}{sees})", visible(&row.model));
         let state = row
             .why_not
             .as_ref()

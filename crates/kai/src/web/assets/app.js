@@ -428,7 +428,7 @@
         });
       },
       // Nothing is said twice, nor is nothing.
-      may: (form, button) => !form.dataset.busy && (!isSaid(form, button) || input.value.trim()),
+      may: (form, button) => !form.dataset.busy && (!isSaid(form, button) || input.value.trim() || el("files").value),
       sent: (form, button, body) => {
         if (!isSaid(form, button)) return;
         if (input.value === body.get("text")) {

@@ -212,11 +212,13 @@ fn brief(text: &str) -> String {
 /// A record's icon, what happened in words, and the arguments if there are any.
 fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
     match record {
-        Record::Request { model, bytes, seen, .. } if seen.is_empty() => {
-            (icons::outward(), said::ledger_sent(*bytes, model), None)
-        }
-        Record::Request { model, bytes, seen, .. } => {
-            (icons::outward(), said::ledger_sent_with(*bytes, model, seen.len()), None)
+        Record::Request { model, bytes, seen, files, .. } => {
+            let sent = match seen.len() {
+                0 => said::ledger_sent(*bytes, model),
+                held => said::ledger_sent_with(*bytes, model, held),
+            };
+            let sent = if files.is_empty() { sent } else { said::ledger_sent_files(sent, files.len()) };
+            (icons::outward(), sent, None)
         }
         Record::ToolCall { tool, arguments, by_hand, .. } => {
             let tool = lang.tool_name(tool);
@@ -315,7 +317,12 @@ fn facts(record: &Record, lang: Lang) -> Vec<(String, String)> {
         serde_json::Value::Bool(true) => lang.ledger_yes().to_owned(),
         serde_json::Value::Bool(false) => lang.ledger_no().to_owned(),
         serde_json::Value::Array(items) => {
-            let text = |item: serde_json::Value| item.as_str().map(str::to_owned).unwrap_or_default();
+            let text = |item: serde_json::Value| match (item.as_str(), &item["hash"], &item["bytes"]) {
+                (None, serde_json::Value::String(hash), bytes) => {
+                    format!("{hash} ({})", lang.attach_size_bytes(bytes.as_u64().unwrap_or_default()))
+                }
+                (text, ..) => text.unwrap_or_default().to_owned(),
+            };
             items.into_iter().map(text).collect::<Vec<_>>().join("; ")
         }
         other => other.to_string(),
@@ -468,7 +475,14 @@ mod tests {
     #[test]
     fn a_record_tells_its_fields_but_no_names_of_chunks() {
         let (chunks, seen) = (vec!["abc".to_owned()], vec!["sms 4".to_owned(), "n".to_owned()]);
-        let request = Record::Request { conversation: 3, model: "mine".to_owned(), bytes: 9, chunks, seen };
+        let request = Record::Request {
+            conversation: 3,
+            model: "mine".to_owned(),
+            bytes: 9,
+            chunks,
+            seen,
+            files: vec![],
+        };
         let told: Vec<String> = facts(&request, Lang::ENGLISH)
             .into_iter()
             .map(|(name, value)| format!("{name}={value}"))

@@ -8,6 +8,7 @@ use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::legible::visible;
 use kai_assistant::models::store::Move;
+use kai_assistant::models::vision::Vision;
 use kai_assistant::models::window::WindowSource;
 use kai_assistant::models::{is_unencrypted, preset};
 use kai_llm::{Preset, presets};
@@ -120,7 +121,12 @@ fn tags(row: &ModelRow, lang: Lang) -> Vec<&'static str> {
         (false, true) => lang.models_sends_open(),
     };
     let key = row.has_key.then(|| lang.models_with_key());
-    from.into_iter().chain([local]).chain(key).collect()
+    let sees = match row.pictures {
+        Vision::Yes => Some(lang.models_sees_yes()),
+        Vision::No => Some(lang.models_sees_no()),
+        Vision::Unknown => None,
+    };
+    from.into_iter().chain([local]).chain(key).chain(sees).collect()
 }
 
 /// The result of a model's test.
@@ -181,6 +187,7 @@ fn changing(ctx: &PageContext<'_>, row: &ModelRow) -> Markup {
         model: &row.model,
         key,
         context: &context,
+        pictures: row.pictures_set,
     };
     fields(ctx, &shown)
 }
@@ -193,7 +200,7 @@ fn adding(ctx: &PageContext<'_>) -> Markup {
         (choices(ctx, ctx.lang.models_internet(), presets().iter().filter(|preset| !near(preset)), chosen))
         @if let Some(preset) = chosen {
             @let key = if preset.needs_key { ctx.lang.models_key_wanted() } else { ctx.lang.models_key_optional() };
-            (fields(ctx, &Fields { card: "add", preset, name: None, base_url: "", model: "", key, context: "" }))
+            (fields(ctx, &Fields { card: "add", preset, name: None, base_url: "", model: "", key, context: "", pictures: None }))
         }
     }
 }
@@ -236,10 +243,12 @@ struct Fields<'a> {
     key: &'a str,
     /// The context window, if the user set it.
     context: &'a str,
+    /// Whether it can see pictures, if the user said so.
+    pictures: Option<bool>,
 }
 
 fn fields(ctx: &PageContext<'_>, shown: &Fields<'_>) -> Markup {
-    let Fields { card, preset, name, base_url, model, key, context } = *shown;
+    let Fields { card, preset, name, base_url, model, key, context, pictures } = *shown;
     let typed = |field: &str| ctx.error.and_then(|told| told.typed(card, field));
     let line = |field: &str, label: &str, value: &str, hint: &str| {
         let id = format!("{card}-{field}");
@@ -264,6 +273,7 @@ fn fields(ctx: &PageContext<'_>, shown: &Fields<'_>) -> Markup {
         // Never filled in: a stored key is not shown, not even its length.
         input type="password" id=(key_id) data-testid=(key_id) name="key" placeholder=(key) autocomplete="new-password";
         (line("context", lang.models_context(), context, lang.models_context_hint()))
+        (sees(card, typed("pictures"), pictures, lang))
         p class="quiet" { (lang.models_empty_help()) }
         div class="choices" {
             button type="submit" class="primary" data-testid=(format!("{card}-save")) {
@@ -272,6 +282,31 @@ fn fields(ctx: &PageContext<'_>, shown: &Fields<'_>) -> Markup {
         }
     };
     form(ctx, card, "/settings/models/add", "fields", &content)
+}
+
+/// The choice whether the model can see pictures.
+fn sees(card: &str, typed: Option<&str>, set: Option<bool>, lang: Lang) -> Markup {
+    let chosen = typed.unwrap_or(match set {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "auto",
+    });
+    html! {
+        fieldset class="boxes" {
+            legend { (lang.models_pictures()) }
+            @for (value, label) in [
+                ("auto", lang.models_pictures_auto()),
+                ("yes", lang.models_pictures_yes()),
+                ("no", lang.models_pictures_no()),
+            ] {
+                @let id = format!("{card}-pictures-{value}");
+                span {
+                    input type="radio" id=(id) data-testid=(id) name="pictures" value=(value) checked[value == chosen];
+                    label for=(id) { (label) }
+                }
+            }
+        }
+    }
 }
 
 async fn add(headers: HeaderMap, form: Form) -> Response {
@@ -283,6 +318,7 @@ async fn add(headers: HeaderMap, form: Form) -> Response {
         model: typed("model"),
         key: typed("key"),
         context: Some(typed("context").unwrap_or_else(|| "auto".to_owned())),
+        pictures: typed("pictures"),
     };
     let name = new.name.clone().unwrap_or_else(|| new.preset.clone());
     let done = form.call(Call::ModelsAdd(new)).await;

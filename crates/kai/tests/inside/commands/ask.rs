@@ -236,3 +236,45 @@ fn a_file_that_is_piped_in_plants_nothing_unasked() {
         );
     }
 }
+
+#[test]
+fn files_are_attached_and_the_ledger_rebuilds_what_was_sent() {
+    let provider = Provider::start([Act::says("A square."), Act::says("Words.")]);
+    let home = Home::with_model(&provider);
+    let picture = home.path().join("red square.png");
+    std::fs::write(&picture, super::super::page::png(40, 30)).unwrap();
+    let list = home.file("list.txt", "Milk, eggs");
+    let words = ["ask", "--attach", picture.to_str().unwrap(), "--attach", &list, "What is this?"];
+    let done = home.run(&words);
+    assert_eq!((done.code, done.out.as_str()), (0, "A square.\n"), "{done:?}");
+    let sent = &provider.asked()[0];
+    assert!(sent.raw.contains("data:image/png;base64,") && sent.raw.contains("Milk, eggs"), "{}", sent.raw);
+    let shown = home.run(&["ledger", "show"]).out;
+    assert!(shown.contains(", with a file of 10 bytes ("), "{shown}");
+    let seq = shown.split_whitespace().next().unwrap().to_owned();
+    assert_eq!(home.run(&["ledger", "bytes", &seq]).out.trim_end(), sent.raw, "byte for byte");
+    assert_eq!(home.run(&["ledger", "verify"]).code, 0);
+    let chat = home.run(&["chats", "show", "1"]).out;
+    assert!(
+        chat.starts_with("You: What is this?\n  [attached: red square.png]\n  [attached: list.txt]\n"),
+        "{chat}"
+    );
+    for (files, sentence) in [
+        (vec!["/nowhere/cat.png"], "There is no file /nowhere/cat.png."),
+        (vec!["/"], "is not a file."),
+        (vec![list.as_str(); 5], "A message can have up to 4 files."),
+        (vec!["/dev/null"], "is not a file."),
+    ] {
+        let flags = files.iter().flat_map(|file| ["--attach", *file]);
+        let words: Vec<&str> = ["ask", "hi"].into_iter().chain(flags).collect();
+        home.run(&words).refused(1, sentence);
+    }
+    assert_eq!(home.run(&["models", "pictures", "mine", "no"]).code, 0);
+    home.run(&["models", "pictures", "mine", "maybe"]).refused(2, "yes, no or auto");
+    home.run(&["models", "pictures", "other", "no"]).refused(1, "There’s no added model called other.");
+    assert!(home.run(&["models", "list"]).out.contains("; cannot see pictures)"));
+    let blind = home.run(&["ask", "--attach", picture.to_str().unwrap(), "Look"]);
+    blind.refused(1, "mine can’t see pictures.");
+    assert_eq!(provider.asked().len(), 1, "nothing was sent");
+    assert_eq!(home.run(&["ask", "--attach", &list, "Read"]).code, 0, "it can read");
+}

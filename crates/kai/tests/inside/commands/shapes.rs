@@ -25,7 +25,7 @@ use crate::caller_env::CallerEnv;
 use crate::commands::notifications;
 
 /// Names whose values are words of a fixed set; these are recorded as they are spelled.
-const SPELLED: [&str; 25] = [
+const SPELLED: [&str; 26] = [
     "access",
     "bridge",
     "category",
@@ -42,6 +42,7 @@ const SPELLED: [&str; 25] = [
     "mode",
     "origin",
     "outcome",
+    "pictures",
     "preset",
     "role",
     "section",
@@ -396,6 +397,10 @@ impl Scene {
         self.see("models_list", "models_list", Value::Null).await;
         self.see("status", "status", Value::Null).await;
         self.see("models_context", "models_context", json!({"name": "mine", "context": "32768"})).await;
+        for pictures in ["no", "yes", "auto"] {
+            let call = json!({"name": "mine", "pictures": pictures});
+            self.see("models_pictures", "models_pictures", call).await;
+        }
         self.sql("UPDATE models SET context = NULL; DELETE FROM model_windows");
         for (told, learned) in [("16384", "NULL"), ("NULL", "2048")] {
             self.sql(&format!(

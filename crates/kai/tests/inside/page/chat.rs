@@ -174,7 +174,7 @@ fn what_a_command_asks_is_waited_for_here_too() {
     let house = House::with_model(&model);
     house.ask("First");
     let mut visitor = house.visitor("/");
-    let asking = house.begin(Call::Ask { text: "Second".to_owned(), chat: Which::Newest });
+    let asking = house.begin(Call::Ask { text: "Second".to_owned(), chat: Which::Newest, files: vec![] });
     visitor.until_seen("waiting-chip");
     assert_eq!(visitor.texts("message-user"), ["First", "Second"]);
     assert!(!visitor.has("chat-stop") && !visitor.has("chat-error"));

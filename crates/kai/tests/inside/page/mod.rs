@@ -2,6 +2,7 @@
 //! a real connection. What needs a script, a layout or a process is in `tests/frame`.
 
 mod agent;
+mod attach;
 mod chat;
 mod document;
 mod door;
@@ -28,3 +29,5 @@ mod tools;
 mod visitor;
 #[cfg(feature = "foss")]
 mod waiting;
+
+pub(super) use attach::png;
