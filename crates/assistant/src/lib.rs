@@ -54,6 +54,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::SHOWN_CODES,
     agent::conversation::LEVELS,
     agent::conversation::MEANINGS,
+    agent::conversation::LIST,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,

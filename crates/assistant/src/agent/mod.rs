@@ -11,6 +11,7 @@ mod fallback;
 mod fitting;
 mod hands;
 mod likely;
+pub mod listing;
 mod meanings;
 mod meter;
 mod nobody;

@@ -15,8 +15,10 @@ mod connections;
 mod demo;
 #[cfg_attr(not(feature = "foss"), path = "no_demo_child.rs")]
 mod demo_child;
+mod dialogs;
 #[cfg_attr(not(feature = "foss"), path = "no_drafts.rs")]
 mod drafts;
+mod finder;
 mod frame;
 mod guard;
 mod icons;
@@ -40,6 +42,7 @@ mod reply;
 mod rich;
 mod settings;
 pub(crate) mod signin;
+mod snippet;
 mod state;
 mod talk;
 mod times;
@@ -83,6 +86,8 @@ fn router(web: Web) -> Router {
     messages::routes()
         .merge(settings::routes(&web))
         .merge(inbox::routes())
+        .merge(list::routes())
+        .merge(finder::routes())
         .route("/", get(chat::current))
         .route("/new", get(chat::fresh))
         .route("/say", post(chat::say_first))
@@ -90,7 +95,6 @@ fn router(web: Web) -> Router {
         .route("/c/{id}/say", post(chat::say))
         .route("/c/{id}/stop", post(chat::stop))
         .route("/c/{id}/again", post(chat::again))
-        .route("/c/{id}/delete", post(list::delete))
         .route(install::MANIFEST, get(install::manifest))
         .route(install::WORKER, get(install::worker))
         .route(install::OFFLINE, get(install::offline))

@@ -12,6 +12,9 @@ use super::times::Times;
 use super::turns::{Ended, Sight};
 use super::{icons, markdown, messages};
 
+/// How many words of a message are its heading.
+const HEADING_WORDS: usize = 10;
+
 /// Everything besides the entries that is needed to render a conversation.
 pub(super) struct RenderContext<'a> {
     pub(super) id: ConversationId,
@@ -22,10 +25,14 @@ pub(super) struct RenderContext<'a> {
     pub(super) sight: Option<&'a Sight>,
     /// Whether the newest message is being answered.
     pub(super) waits: bool,
+    /// Which of the entries a search led to.
+    pub(super) hit: Option<usize>,
 }
 
 /// A message of the user's and the replies to it. A report is an exchange without a message.
 struct Exchange<'a> {
+    /// How many entries stand before it.
+    before: usize,
     asked: Option<&'a Entry>,
     replies: Vec<&'a Entry>,
 }
@@ -34,19 +41,26 @@ impl Exchange<'_> {
     fn is_report(&self) -> bool {
         self.replies.first().is_some_and(|reply| reply.report)
     }
+
+    /// Whether its question, or else one of its replies, is the entry with this number.
+    fn has(&self, entry: Option<usize>) -> (bool, bool) {
+        let Some(at) = entry.and_then(|entry| entry.checked_sub(self.before)) else { return (false, false) };
+        let asked = usize::from(self.asked.is_some());
+        (at < asked, (asked..asked + self.replies.len()).contains(&at))
+    }
 }
 
 /// Groups the entries into exchanges: a new one begins with each user message, each report, and after an answer.
 fn exchanges(entries: &[Entry]) -> Vec<Exchange<'_>> {
     let mut all: Vec<Exchange<'_>> = vec![];
-    for entry in entries {
+    for (before, entry) in entries.iter().enumerate() {
         let asked = matches!(entry.message, Message::User { .. });
         let whole =
             |last: &Exchange<'_>| entry.report || last.replies.last().is_some_and(|reply| reply.is_answer());
         match all.last_mut() {
             Some(last) if !asked && !whole(last) => last.replies.push(entry),
-            _ if asked => all.push(Exchange { asked: Some(entry), replies: vec![] }),
-            _ => all.push(Exchange { asked: None, replies: vec![entry] }),
+            _ if asked => all.push(Exchange { before, asked: Some(entry), replies: vec![] }),
+            _ => all.push(Exchange { before, asked: None, replies: vec![entry] }),
         }
     }
     all
@@ -68,8 +82,9 @@ impl RenderContext<'_> {
         let answered = exchange.replies.last().is_some_and(|reply| reply.is_answer());
         html! {
             li class="exchange" {
+                (self.heading(exchange))
                 @if let Some(Entry { message: Message::User { text }, .. }) = exchange.asked {
-                    (self.asked(text))
+                    (self.asked(text, exchange.has(self.hit).0))
                 }
                 (self.reply(exchange))
                 (self.opened(exchange))
@@ -78,6 +93,17 @@ impl RenderContext<'_> {
                 @else if !waits { (self.unanswered(exchange, newest)) }
             }
         }
+    }
+
+    /// What a screen reader finds an exchange by: the beginning of what the user said.
+    fn heading(&self, exchange: &Exchange<'_>) -> Markup {
+        let asked = exchange.asked.and_then(|entry| match &entry.message {
+            Message::User { text } => Some(Attached::find(text).words),
+            Message::Assistant { .. } | Message::Tool { .. } => None,
+        });
+        let words = |text: &str| text.split_whitespace().take(HEADING_WORDS).collect::<Vec<_>>().join(" ");
+        let heading = asked.map(words).filter(|words| !words.is_empty()).unwrap_or_else(|| "Kai".to_owned());
+        html! { h2 class="seen-not" dir="auto" { (heading) } }
     }
 
     /// Which model answered and when, and the buttons to copy the answer or to answer again.
@@ -153,10 +179,10 @@ impl RenderContext<'_> {
     }
 
     /// The user's message, with attached text folded below it.
-    fn asked(&self, text: &str) -> Markup {
+    fn asked(&self, text: &str, is_hit: bool) -> Markup {
         let Attached { words, attachment, is_message } = Attached::find(text);
         html! {
-            article class="said" data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
+            article class="said" id=[is_hit.then_some("hit")] data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
                 (words)
                 @if let Some(attachment) = attachment {
                     details class="attached" data-testid="attachment" {
@@ -178,9 +204,10 @@ impl RenderContext<'_> {
             _ => None,
         });
         let texts: Vec<&String> = texts.collect();
+        let is_hit = exchange.has(self.hit).1;
         html! {
             @if !texts.is_empty() {
-                article class="answer" data-testid="message-assistant" aria-label="Kai" dir="auto" {
+                article class="answer" id=[is_hit.then_some("hit")] data-testid="message-assistant" aria-label="Kai" dir="auto" {
                     @for text in texts { (markdown::render(text, self.lang)) }
                 }
             }
