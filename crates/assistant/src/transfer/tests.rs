@@ -7,6 +7,7 @@ use serde_json::json;
 use super::fuzz::{home, put, take};
 use super::*;
 use crate::agent::conversation::{self, Codes, Entry, Whole};
+use crate::agent::listing;
 use crate::db::Db;
 use crate::gate::Level;
 use crate::memory::{Category, MemoryKey};
@@ -143,9 +144,13 @@ fn codes_that_were_shown_are_in_no_file() {
                 user("4 8 2 9 1 3"),
             ];
             conversation::append(tx, id, &all, None, Timestamp::UNIX_EPOCH)?;
-            conversation::set_codes(tx, id, codes).map(drop)
+            listing::set_name(tx, id, Some("About 482913"))?;
+            conversation::set_codes(tx, id, codes)?;
+            super::conversation(tx, id)
         };
-        db.write_now(fill).unwrap_or_else(|e: DbError| panic!("{e}"));
+        let one = db.write_now(fill).unwrap_or_else(|e: DbError| panic!("{e}")).unwrap();
+        assert!(!serde_json::to_string(&one).unwrap().contains("482"), "nor in a file of its own: {one:?}");
+        assert_eq!(one.name.as_deref(), Some("About [code]"));
         let taken = take(&db, None);
         let text = serde_json::to_string(&taken).unwrap();
         let conversation = text.split("created_at").nth(1).unwrap();

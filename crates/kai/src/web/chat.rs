@@ -177,7 +177,7 @@ pub(super) fn side(view: &View<'_>, chats: &Markup, inbox: &Markup) -> Markup {
     html! {
         aside id="side" popover aria-label=(lang.chat_chats()) {
             div class="brand" { (frame::mark()) strong { "Kai" } a class="button" href="/new" { (icons::plus()) (lang.chat_new()) } }
-            form class="search" method="get" role="search" {
+            form class="search" method="get" role="search" aria-label=(lang.chat_search_chats()) {
                 label class="seen-not" for="q" { (lang.chat_search_chats()) }
                 input type="search" id="q" name="q" value=(view.place.q) placeholder=(lang.chat_search()) autocomplete="off" dir="auto";
                 button class="round" type="submit" aria-label=(lang.chat_search()) { (icons::search()) }

@@ -67,7 +67,7 @@ fn menu(view: &View<'_>) -> Markup {
     html! {
         (messages::codes(view, id, chat))
         (list::export(id, view))
-        form method="post" action=(format!("/c/{}/delete", id.0)) data-live {
+        form method="post" action=(format!("/c/{}/delete", id.0)) data-live data-shuts {
             input type="hidden" name="csrf" value=(view.csrf);
             button class="item" type="submit" data-testid="chat-menu-delete" { (icons::bin()) (view.lang.chat_menu_delete()) }
         }

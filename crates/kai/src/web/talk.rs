@@ -98,7 +98,7 @@ impl RenderContext<'_> {
     /// What a screen reader finds an exchange by: the beginning of what the user said.
     fn heading(&self, exchange: &Exchange<'_>) -> Markup {
         let asked = exchange.asked.and_then(|entry| match &entry.message {
-            Message::User { text } => Some(Attached::find(text).words),
+            Message::User { text, .. } => Some(Attached::find(text).words),
             Message::Assistant { .. } | Message::Tool { .. } => None,
         });
         let words = |text: &str| text.split_whitespace().take(HEADING_WORDS).collect::<Vec<_>>().join(" ");

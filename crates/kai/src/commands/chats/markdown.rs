@@ -76,7 +76,7 @@ fn who(entry: &Entry, lang: Lang) -> String {
 /// What the entry says; `None` for one without words, such as the result of a tool.
 fn said(entry: &Entry, lang: Lang) -> Option<String> {
     let (words, attached) = match &entry.message {
-        Message::User { text } => {
+        Message::User { text, .. } => {
             let said = Attached::find(text);
             let label = if said.is_message { lang.exported_quoted() } else { lang.exported_attached() };
             (said.words, said.attachment.map(|text| format!("{label}\n\n{}", fenced(text))))

@@ -19,20 +19,22 @@
     if (!gone) next = row(form);
     // The offer to undo stands on the page, which the drawer covers.
     if (gone && side?.matches(":popover-open")) side.hidePopover();
+    // The page of a chat that is gone has nothing to show.
+    if (gone && form.getAttribute("action") === `/c/${document.querySelector(".app").dataset.chat}/delete`) return location.assign("/");
     address((query) => {
       query.delete("menu");
       query.delete("rename");
     });
   });
   document.addEventListener("click", ({ target }) => {
-    const cancels = target.closest("a[data-cancels]");
+    const cancels = target.closest(".naming [data-cancels]");
     if (cancels) next = row(cancels);
   });
-  const named = document.title;
+  const named = document.title, begun = new WeakSet();
   const settled = () => {
     const field = document.querySelector(".naming input[type=text]");
-    if (field && !field.dataset.begun) {
-      field.dataset.begun = "yes";
+    if (field && !begun.has(field)) {
+      begun.add(field);
       field.focus();
       field.select();
     }
@@ -41,16 +43,22 @@
       again.focus();
       next = null;
     }
+    if (from != null && rows().length > from) {
+      rows()[from].querySelector("a").focus();
+      from = null;
+    }
     const title = el("title");
     if (title) document.title = named.replace(/^.*(?= · )/s, () => title.textContent);
     watch();
   };
-  // The rest of the list comes when its end does.
-  let asked = null;
+  // The rest of the list comes when its end does. Who got there with keys goes on with the first chat that came.
+  let asked = null, from = null;
+  const rows = () => document.querySelectorAll("#chats li");
   const end = new IntersectionObserver((seen) => {
     const older = seen.find((one) => one.isIntersecting)?.target;
     if (!older || asked === older.href) return;
     asked = older.href;
+    from = older === document.activeElement ? rows().length : null;
     address((query) => query.set("listed", new URL(older.href).searchParams.get("listed")));
   });
   const watch = () => {
@@ -120,6 +128,11 @@
     wait = setTimeout(find, 120);
   });
   input.addEventListener("keydown", (event) => {
+    // A browser would empty the field first.
+    if (event.key === "Escape") {
+      event.preventDefault();
+      return finder.close();
+    }
     const all = options(), at = all.indexOf(chosen());
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
     if (to == null || !all.length || (/^(Home|End)$/.test(event.key) && input.value)) return;
@@ -152,7 +165,7 @@
   const fresh = () => location.assign("/new");
   // Closes what is open, and otherwise stops the answer. Dialogs and drawers close by themselves.
   const escape = () => {
-    const cancels = document.querySelector("a[data-cancels]") ?? document.querySelector("#chats [aria-expanded=true].more-of");
+    const cancels = document.querySelector(".naming [data-cancels]") ?? document.querySelector("#chats [aria-expanded=true].more-of");
     if (cancels) return cancels.click();
     el("stop")?.click();
   };

@@ -88,7 +88,7 @@ async fn found(web: &Web, text: &str) -> Result<(Results, Values), Failure> {
     if text.is_empty() {
         let recent = web.app.db.read(|tx| listing::shelf(tx, Shelf::Chats, MOST)).await?;
         let recent = recent.rows.into_iter().map(|chat| Found { chat, hit: None });
-        results.add(lang.finder_recent(), recent.map(|found| chat(&found, "", &times)).collect());
+        results.add(lang.finder_chats(), recent.map(|found| chat(&found, "", &times)).collect());
         results.add(lang.finder_go(), places(web, lang));
         return Ok((results, values));
     }

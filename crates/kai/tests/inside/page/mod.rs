@@ -7,12 +7,14 @@ mod document;
 mod door;
 #[cfg(feature = "foss")]
 mod drafts;
+mod finder;
 mod general;
 mod german;
 mod house;
 #[cfg(feature = "foss")]
 mod inbox;
 mod ledger;
+mod list;
 mod model;
 mod models;
 #[cfg(feature = "foss")]
