@@ -293,7 +293,11 @@ mod tests {
                 Ok((position(tx, id, hit.entry)?, hit.snippet))
             };
             let (where_all, snippet) = at("green tea", first)?;
-            assert_eq!(where_all, Some(1), "all words in one message are better than a newer one with one of them");
+            assert_eq!(
+                where_all,
+                Some(1),
+                "all words in one message are better than a newer one with one of them"
+            );
             let text: String = snippet.iter().map(|piece| piece.text.as_str()).collect();
             assert!(text.starts_with('…') && text.ends_with('…') && text.contains("green tea"), "{text}");
             let hits: Vec<&str> =

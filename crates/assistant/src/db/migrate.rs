@@ -166,7 +166,8 @@ mod tests {
         let is_older = |migration: &Migration| migration.name != "conversations/list";
         let older: Vec<Migration> = crate::MIGRATIONS.iter().copied().filter(is_older).collect();
         apply(&mut conn, &older, || Ok(())).unwrap();
-        let chat = "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES ('chat', 'a', 0, 0)";
+        let chat =
+            "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES ('chat', 'a', 0, 0)";
         conn.execute_batch(chat).unwrap();
         apply(&mut conn, crate::MIGRATIONS, || Ok(())).unwrap();
         let plain = |conn: &Connection| {

@@ -73,7 +73,10 @@ impl Place {
 
 /// The chats in the list.
 pub(super) enum ChatList {
-    All { chats: Listed<Conversation>, asked: Asked },
+    All {
+        chats: Listed<Conversation>,
+        asked: Asked,
+    },
     /// What a search found.
     Found(Listed<Found>),
 }
@@ -89,7 +92,9 @@ pub(super) struct Asked {
 impl ChatList {
     fn ids(&self) -> Vec<ConversationId> {
         match self {
-            Self::All { chats, asked } => chats.rows.iter().chain(&asked.rows.rows).map(|chat| chat.id).collect(),
+            Self::All { chats, asked } => {
+                chats.rows.iter().chain(&asked.rows.rows).map(|chat| chat.id).collect()
+            }
             Self::Found(found) => found.rows.iter().map(|found| found.chat.id).collect(),
         }
     }

@@ -56,14 +56,18 @@ fn rows(browser: &Browser) -> Value {
 fn the_list_goes_on_by_scrolling(browser: &Browser) {
     assert_eq!(rows(browser), 60);
     let until = |more: usize| {
-        browser.until("more chats", &format!("return document.querySelectorAll('#chats li').length === {more}"));
+        browser
+            .until("more chats", &format!("return document.querySelectorAll('#chats li').length === {more}"));
     };
     browser.run("document.querySelector('#side nav').scrollTop = 1e6");
     until(120);
     // With keys one comes to its end, too, and goes on with what came.
     browser.run("document.getElementById('list-older').focus()");
     until(150);
-    browser.until("the next chat", "return document.activeElement.closest('li')?.innerText.trim() === 'chat 29'");
+    browser.until(
+        "the next chat",
+        "return document.activeElement.closest('li')?.innerText.trim() === 'chat 29'",
+    );
     assert_eq!(browser.texts("list-older"), [""; 0], "that is all");
 }
 
@@ -79,7 +83,8 @@ fn a_chat_is_renamed_with_keys(browser: &Browser) {
     browser.until("the field", "return document.activeElement.dataset.testid === 'chat-name'");
     browser.press("Green tea");
     browser.press(ENTER);
-    browser.until("the name", "return document.querySelector('#chats .chat-title').innerText === 'Green tea'");
+    browser
+        .until("the name", "return document.querySelector('#chats .chat-title').innerText === 'Green tea'");
     browser.until("the title", "return document.getElementById('title').innerText === 'Green tea'");
     assert_eq!(browser.run("return document.title"), "Green tea · Kai");
     browser.until("the focus on its row", "return document.activeElement.innerText === 'Green tea'");
@@ -91,12 +96,16 @@ fn a_chat_is_renamed_with_keys(browser: &Browser) {
     browser.press("Other");
     browser.press(ESC);
     browser.until_gone("chat-name");
-    browser.until("the name", "return document.querySelector('#chats .chat-title').innerText === 'Green tea'");
+    browser
+        .until("the name", "return document.querySelector('#chats .chat-title').innerText === 'Green tea'");
     // What is pinned comes first, which it does already; then it has a heading of its own.
     browser.run(&format!("{first}.click()"));
     browser.until_seen("chat-pin");
     browser.click("chat-pin");
-    browser.until("the pinned one", "return document.querySelector('#list-pinned li')?.innerText.trim() === 'Green tea'");
+    browser.until(
+        "the pinned one",
+        "return document.querySelector('#list-pinned li')?.innerText.trim() === 'Green tea'",
+    );
 }
 
 /// The message that was found is in view and marked, in the middle of a chat of many screens.
@@ -113,7 +122,11 @@ fn what_is_found_is_in_view(browser: &Browser, daemon: &Daemon) {
             "const box = document.getElementById('hit')?.getBoundingClientRect(), main = document.getElementById('main').getBoundingClientRect();
              return !!box && box.top >= main.top && box.bottom <= main.bottom && CSS.highlights.get('found').size === 1",
         );
-        assert_eq!(browser.run("return document.documentElement.scrollHeight"), height, "the page itself scrolls nowhere");
+        assert_eq!(
+            browser.run("return document.documentElement.scrollHeight"),
+            height,
+            "the page itself scrolls nowhere"
+        );
         check(browser, "what was found");
     }
     look(browser, 1280, 800, false);
@@ -130,7 +143,8 @@ fn keys_open_the_search_and_the_sheet(browser: &Browser, daemon: &Daemon) {
     browser.press("dark");
     browser.until("a setting", "return document.querySelector('[aria-selected=true]')?.getAttribute('href') === '/settings/general#look'");
     browser.press(ENTER);
-    browser.until("that page", "return location.pathname === '/settings/general' && location.hash === '#look'");
+    browser
+        .until("that page", "return location.pathname === '/settings/general' && location.hash === '#look'");
     browser.until_live();
     // Without words it is a way to anywhere: down, up, and away.
     browser.chord("\u{e009}", "k");
@@ -150,7 +164,12 @@ fn keys_open_the_search_and_the_sheet(browser: &Browser, daemon: &Daemon) {
     // A question mark is a letter where one types.
     browser.until("the field", "return document.activeElement.id === 'chat-input'");
     browser.press("?");
-    assert_eq!(browser.run("return [document.getElementById('chat-input').value, document.getElementById('shortcuts').open]"), json!(["?", false]));
+    assert_eq!(
+        browser.run(
+            "return [document.getElementById('chat-input').value, document.getElementById('shortcuts').open]"
+        ),
+        json!(["?", false])
+    );
 }
 
 fn a_deletion_can_be_undone_on_a_phone(browser: &Browser, daemon: &Daemon) {

@@ -20,10 +20,8 @@ const BELOW: usize = 2;
 /// Writes a chat as Markdown. `now` is when it is exported.
 pub(super) fn markdown(whole: &Whole, lang: Lang, zone: &TimeZone, now: Timestamp) -> String {
     let when = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string();
-    let mut parts = vec![
-        format!("# {}", line(title(whole, lang))),
-        format!("*{}*", lang.exported_made(when(now))),
-    ];
+    let mut parts =
+        vec![format!("# {}", line(title(whole, lang))), format!("*{}*", lang.exported_made(when(now)))];
     // Tools that ran since the last text, which stand before the next.
     let mut used: Vec<String> = vec![];
     for entry in &whole.entries {

@@ -54,7 +54,8 @@ async fn search(
         Ok((results, values)) => {
             let title = format!("{} · Kai", results.lang.finder_open());
             let body = whole(&results);
-            let head = html! { @if results.is_loading { noscript { meta http-equiv="refresh" content="2"; } } };
+            let head =
+                html! { @if results.is_loading { noscript { meta http-equiv="refresh" content="2"; } } };
             frame::frame(&title, results.lang, &values.of(&THEME), &head, &body).into_response()
         }
         Err(failure) => page::trouble(failure.message),
@@ -160,11 +161,16 @@ fn cards(text: &str, lang: Lang) -> Vec<Entry> {
 
 /// Where else one can go, for a search that asks for nothing yet.
 fn places(web: &Web, lang: Lang) -> Vec<Entry> {
-    let entry =
-        |href: &str, icon, title: &str| Entry { href: href.to_owned(), icon, title: html! { (title) }, about: html! {} };
-    let inbox = (!web.app.messages.inbox.is_empty())
-        .then(|| entry(inbox::INBOX, icons::inbox(), lang.inbox_title()));
-    let pages = Page::ALL.iter().map(|page| entry(page.path(), super::settings::icon(*page), page.title(lang)));
+    let entry = |href: &str, icon, title: &str| Entry {
+        href: href.to_owned(),
+        icon,
+        title: html! { (title) },
+        about: html! {},
+    };
+    let inbox =
+        (!web.app.messages.inbox.is_empty()).then(|| entry(inbox::INBOX, icons::inbox(), lang.inbox_title()));
+    let pages =
+        Page::ALL.iter().map(|page| entry(page.path(), super::settings::icon(*page), page.title(lang)));
     [entry("/new", icons::plus(), lang.chat_new())].into_iter().chain(inbox).chain(pages).collect()
 }
 

@@ -144,7 +144,8 @@ fn what_is_found_says_where_and_leads_there() {
     assert_eq!(titles(&visitor), ["Tea"]);
     assert!(visitor.texts("chat-snippet")[0].contains("Green **tea**, always."));
     assert_eq!(visitor.page.tagged("mark"), 1, "the word is marked");
-    let href = visitor.page.attribute(visitor.within(("id", "list-found"), "chat-title") - 1, "href").unwrap();
+    let href =
+        visitor.page.attribute(visitor.within(("id", "list-found"), "chat-title") - 1, "href").unwrap();
     assert!(href.starts_with(&format!("/c/{tea}?q=green&hit=")) && href.ends_with("#hit"), "{href}");
     let href = href.to_owned();
     visitor.open(&href);
@@ -157,7 +158,10 @@ fn what_is_found_says_where_and_leads_there() {
     assert_eq!(visitor.page.having("id", "hit"), [0_usize; 0], "it is not in this chat");
     visitor.open("/new?q=coffee");
     visitor.open(&visitor.attributes("chat-options", "href")[0].replace('?', "/new?"));
-    assert!(visitor.has("chat-pin") && titles(&visitor) == ["Tea"], "a row of what was found unfolds as well");
+    assert!(
+        visitor.has("chat-pin") && titles(&visitor) == ["Tea"],
+        "a row of what was found unfolds as well"
+    );
     visitor.open("/new?q=nothing");
     assert!(visitor.says("No chats found."));
 }
@@ -174,7 +178,8 @@ fn a_long_list_goes_on_when_it_is_asked_to() {
     assert_eq!(titles(&visitor).len(), 130);
     assert!(!visitor.has("list-older"), "that is all");
     let last = number(&house, "chat 129");
-    let link = visitor.page.attribute(visitor.page.having("id", &format!("chat-{last}"))[0] + 1, "href").unwrap();
+    let link =
+        visitor.page.attribute(visitor.page.having("id", &format!("chat-{last}"))[0] + 1, "href").unwrap();
     assert_eq!(link, format!("/c/{last}?listed=180"), "the list stays as long as it is");
     visitor.open("/new?listed=99999999999999999999");
     assert_eq!(titles(&visitor).len(), 60, "nobody counts so far");
@@ -217,9 +222,14 @@ fn a_chat_is_a_file() {
     assert_eq!(visitor.answer.header("content-type"), Some("text/markdown; charset=utf-8"));
     let text = visitor.answer.body().to_owned();
     assert!(text.starts_with("# Tea / time?\n\n*Exported from Kai on 2027-01-15 08:00.*\n"), "{text}");
-    assert!(text.contains("## You · 2027-01-15 08:00\n\nTea?\n\n## Kai (mine) · 2027-01-15 08:00\n\n### Yes\n"));
+    assert!(
+        text.contains("## You · 2027-01-15 08:00\n\nTea?\n\n## Kai (mine) · 2027-01-15 08:00\n\n### Yes\n")
+    );
     let command = house.run("chats_export", &json!({ "id": id }));
-    assert_eq!((command["file"].as_str(), command["text"].as_str()), (Some("Tea-time.md"), Some(text.as_str())));
+    assert_eq!(
+        (command["file"].as_str(), command["text"].as_str()),
+        (Some("Tea-time.md"), Some(text.as_str()))
+    );
     assert_eq!(house.get("/c/77/export", &visitor.cookie).status, 404);
     assert_eq!(house.get(&format!("/c/{id}/export"), "").status, 401, "not without a session");
     assert!(house.try_to("chats_export", &json!({"id": 77})).is_err());
