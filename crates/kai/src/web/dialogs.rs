@@ -13,19 +13,21 @@ pub(super) const SEARCH: &str = "/search";
 pub(super) fn opener(lang: Lang) -> Markup {
     html! {
         a class="round find" href=(SEARCH) data-finds data-testid="find" aria-label=(lang.finder_open())
-            title={ (lang.finder_open()) " (Ctrl+K)" } { (icons::search()) }
+            title={ (lang.finder_open()) " (" (lang.finder_key_ctrl()) "+K)" } { (icons::search()) }
     }
 }
 
 /// The shortcuts, each with its keys.
-fn shortcuts(lang: Lang) -> [(&'static [&'static str], &'static str); 6] {
+fn shortcuts(lang: Lang) -> [(Vec<&'static str>, &'static str); 6] {
+    let (ctrl, alt, shift) = (lang.finder_key_ctrl(), lang.finder_key_alt(), lang.finder_key_shift());
+    let (enter, esc) = (lang.finder_key_enter(), lang.finder_key_esc());
     [
-        (&["Ctrl", "K"], lang.finder_shortcut_find()),
-        (&["Alt", "N"], lang.finder_shortcut_new()),
-        (&["Esc"], lang.finder_shortcut_close()),
-        (&["Enter"], lang.finder_shortcut_send()),
-        (&["Shift", "Enter"], lang.finder_shortcut_line()),
-        (&["?"], lang.finder_shortcut_sheet()),
+        (vec![ctrl, "K"], lang.finder_shortcut_find()),
+        (vec![alt, "N"], lang.finder_shortcut_new()),
+        (vec![esc], lang.finder_shortcut_close()),
+        (vec![enter], lang.finder_shortcut_send()),
+        (vec![shift, enter], lang.finder_shortcut_line()),
+        (vec!["?"], lang.finder_shortcut_sheet()),
     ]
 }
 
