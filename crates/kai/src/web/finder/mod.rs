@@ -96,10 +96,11 @@ async fn found(web: &Web, text: &str) -> Result<(Results, Values), Failure> {
     let words = text.clone();
     let chats: Listed<Found> = web.app.db.read(move |tx| listing::search(tx, &words, MOST)).await?;
     results.add(lang.finder_chats(), chats.rows.iter().map(|found| chat(found, &text, &times)).collect());
-    let (messages, is_loading) = received(web, &text, &times).await?;
-    results.add(lang.finder_messages(), messages);
+    let (received, is_loading) = received(web, &text, &times).await?;
+    results.add(lang.finder_messages(), received);
     results.is_loading = is_loading;
-    results.add(lang.finder_settings(), cards(&text, lang));
+    let more = messages::cards(&web.app).await?;
+    results.add(lang.finder_settings(), cards(&text, lang, &more));
     Ok((results, values))
 }
 
@@ -149,14 +150,14 @@ fn message(item: &Item, times: &Times) -> Entry {
     }
 }
 
-fn cards(text: &str, lang: Lang) -> Vec<Entry> {
+fn cards(text: &str, lang: Lang, more: &[settings::Card]) -> Vec<Entry> {
     let entry = |(page, id, title, _): settings::Card| Entry {
         href: format!("{}#{id}", page.path()),
         icon: super::settings::icon(page),
         title: html! { (title(lang)) },
         about: html! { (page.title(lang)) },
     };
-    settings::found(text, lang).into_iter().map(entry).collect()
+    settings::found(text, lang, more).into_iter().map(entry).collect()
 }
 
 /// Where else one can go, for a search that asks for nothing yet.

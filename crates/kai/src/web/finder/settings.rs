@@ -2,12 +2,11 @@
 
 use kai_words::Lang;
 
-use super::messages;
 use crate::web::messages::Label;
 use crate::web::settings::Page;
 
 /// A card of the settings: the page that it is on, the id of its element, its title, and more words that find it.
-pub(in crate::web) type Card = (Page, &'static str, Label, Label);
+pub(super) type Card = (Page, &'static str, Label, Label);
 
 const CARDS: &[Card] = &[
     (Page::Agent, "heartbeat", Lang::heartbeat_label, Lang::found_by_heartbeat),
@@ -29,21 +28,16 @@ const CARDS: &[Card] = &[
     (Page::Ledger, "ledger", Lang::ledger_intact, Lang::found_by_intact),
 ];
 
-/// Every card, with those of this edition.
-pub(super) fn cards() -> impl Iterator<Item = Card> {
-    messages::FOUND.iter().chain(CARDS).copied()
-}
-
-/// The cards that all words of a search find: each begins a word of the card's title, of its page's title, or of what
-/// else finds it.
-pub(super) fn found(text: &str, lang: Lang) -> Vec<Card> {
+/// The cards, with those in `more`, that all words of a search find: each begins a word of the card's title, of its
+/// page's title, or of what else finds it.
+pub(super) fn found(text: &str, lang: Lang, more: &[Card]) -> Vec<Card> {
     let wanted = words(text);
     let has = |card: &Card| {
-        let (page, _, title, more) = card;
-        let known = words(&[page.title(lang), title(lang), more(lang)].join(" "));
+        let (page, _, title, found_by) = card;
+        let known = words(&[page.title(lang), title(lang), found_by(lang)].join(" "));
         wanted.iter().all(|wanted| known.iter().any(|word| word.starts_with(wanted)))
     };
-    if wanted.is_empty() { vec![] } else { cards().filter(has).collect() }
+    if wanted.is_empty() { vec![] } else { more.iter().chain(CARDS).copied().filter(has).collect() }
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -60,7 +54,7 @@ mod tests {
     #[test]
     fn a_part_is_found_by_its_title_its_page_and_what_it_is_about() {
         let ids = |text: &str, locale: &str| -> Vec<&str> {
-            found(text, Lang::of(locale)).into_iter().map(|(_, id, ..)| id).collect()
+            found(text, Lang::of(locale), &[]).into_iter().map(|(_, id, ..)| id).collect()
         };
         assert_eq!(ids("dark", "en"), ["look"]);
         assert_eq!(ids("DUNK", "de"), ["look"]);
