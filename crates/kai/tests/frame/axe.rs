@@ -39,6 +39,8 @@ impl Judge {
             for dark in [false, true] {
                 look(&self.browser, width, height, dark);
                 let name = format!("{name} at {width}, dark: {dark}");
+                // What has just moved is faint for a moment.
+                self.browser.until("all to stand still", "return !document.querySelector('[data-moved]')");
                 check(&self.browser, &name);
                 assert_eq!(self.violations(), json!([]), "{name}");
             }
@@ -49,7 +51,7 @@ impl Judge {
     fn violations(&self) -> Value {
         let Some(axe) = &self.axe else { return json!([]) };
         if self.browser.run("return typeof axe") == "undefined" {
-            self.browser.run(&format!("{axe}; window.axe = axe;"));
+            self.browser.run(axe);
         }
         self.browser.run(
             "return axe.run().then(found => found.violations.map(wrong =>

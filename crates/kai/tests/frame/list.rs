@@ -27,7 +27,8 @@ fn with_chats() -> Home {
         json!({"title": format!("chat {n}"), "kind": "chat", "created_at": at, "updated_at": at, "entries": entries})
     };
     let chats: Vec<Value> = (0..150).map(chat).collect();
-    let file = home.path().join("chats.json");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("chats.json");
     let export = json!({"kai_export": 1, "sections": {"conversations": chats}});
     std::fs::write(&file, export.to_string()).unwrap();
     assert_eq!(home.run(&["import", file.to_str().unwrap(), "--yes"]).code, 0);
@@ -42,7 +43,7 @@ fn chats_are_listed_named_found_and_searched_with_keys() {
     look(&browser, 1280, 800, false);
     browser.enter(&daemon);
     the_list_goes_on_by_scrolling(&browser);
-    a_chat_is_renamed_with_keys(&browser);
+    a_chat_is_renamed_with_keys(&browser, &daemon);
     what_is_found_is_in_view(&browser, &daemon);
     keys_open_the_search_and_the_sheet(&browser, &daemon);
     a_deletion_can_be_undone_on_a_phone(&browser, &daemon);
@@ -71,7 +72,9 @@ fn the_list_goes_on_by_scrolling(browser: &Browser) {
     assert_eq!(browser.texts("list-older"), [""; 0], "that is all");
 }
 
-fn a_chat_is_renamed_with_keys(browser: &Browser) {
+fn a_chat_is_renamed_with_keys(browser: &Browser, daemon: &Daemon) {
+    browser.open(&format!("http://{}/c/150", daemon.address));
+    browser.until_live();
     let first = "document.querySelector('#chats li:first-child [data-testid=chat-options]')";
     browser.run(&format!("{first}.focus()"));
     browser.press(ENTER);
