@@ -57,6 +57,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::MEANINGS,
     agent::conversation::ANSWERS,
     agent::queued::MIGRATION,
+    agent::conversation::LIST,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kai_assistant::MIGRATIONS;
 use kai_assistant::agent::conversation::{self, Kind};
+use kai_assistant::agent::listing;
 use kai_assistant::agent::{ApprovalRequest, Driver, Event, Face, Ready};
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
@@ -146,7 +147,7 @@ impl Stage {
     /// Everything in the heartbeat's conversation.
     fn reports(&self) -> Vec<String> {
         let read = |tx: &rusqlite::Transaction<'_>| {
-            let all = conversation::list(tx)?;
+            let all = listing::list(tx)?;
             assert!(all.len() <= 1 && all.iter().all(|one| one.kind == Kind::Heartbeat), "{all:?}");
             all.iter().map(|one| conversation::entries(tx, one.id)).collect::<Result<Vec<_>, DbError>>()
         };

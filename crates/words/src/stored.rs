@@ -101,7 +101,7 @@ mod tests {
         for said in [
             said::turn_no_text(),
             said::heartbeat_tokens(1_u32),
-            said::list_more(1_234_u32),
+            said::memory_waiting(1_234_u32),
             said::transfer_detail("mine", &why),
             said::transfer_detail("said:mine", "said:{\"key\":\"turn_no_text\",\"with\":{}}"),
             Said::from("the phone said: no"),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use kai_codes::KnownCodes;
 use kai_llm::{Message, Usage};
+use kai_words::{Said, said};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,9 @@ pub(crate) const ANSWERS: Migration = Migration {
     sql: include_str!("../../migrations/conversations_answers.sql"),
 };
 
+pub(crate) const LIST: Migration =
+    Migration { name: "conversations/list", sql: include_str!("../../migrations/conversations_list.sql") };
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ConversationId(pub i64);
@@ -61,6 +65,8 @@ impl ConversationId {
 #[serde(rename_all = "snake_case")]
 pub enum Which {
     New,
+    /// A new chat for one question of a command line. The page lists it apart until it is continued.
+    Question,
     /// The chat with the newest message, or a new one if there is no chat.
     Newest,
     Id(ConversationId),
@@ -91,7 +97,7 @@ impl Kind {
     }
 
     /// Reads a stored kind. An import file may contain anything, so an unknown kind counts as a chat.
-    fn from_stored(stored: &str) -> Self {
+    pub(super) fn from_stored(stored: &str) -> Self {
         if stored == Self::Heartbeat.as_str() { Self::Heartbeat } else { Self::Chat }
     }
 }
@@ -112,11 +118,27 @@ impl From<Kind> for &'static str {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     pub id: ConversationId,
+    /// The beginning of the user's first message.
     pub title: String,
+    /// What the user called it instead.
+    #[serde(default)]
+    pub name: Option<String>,
     pub kind: Kind,
     /// Epoch milliseconds.
     pub updated_at: i64,
     pub entries: u32,
+    #[serde(default)]
+    pub pinned: bool,
+    /// It is one question of a command line.
+    #[serde(default)]
+    pub asked: bool,
+}
+
+impl Conversation {
+    /// What the user calls it: the name that they gave it, or its title.
+    pub fn called(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.title)
+    }
 }
 
 /// A stored message, with the model that wrote it if a model did.
@@ -171,6 +193,14 @@ pub struct Whole {
     pub created_at: i64,
     pub updated_at: i64,
     pub entries: Vec<Entry>,
+    /// What the user called it, in place of its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
+    /// It is one question of a command line.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
     /// The highest level of any request in this conversation. Older files call it `tainted`.
     #[serde(default, alias = "tainted", skip_serializing_if = "Level::is_nothing")]
     pub level: Level,
@@ -214,6 +244,11 @@ impl Whole {
         (self.created_at, self.title.clone())
     }
 
+    /// What the user calls it: the name that they gave it, or its title.
+    pub fn called(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.title)
+    }
+
     /// Which codes must be hidden from a model or an export file.
     pub(crate) fn kept(&self, values: &Values) -> Kept {
         Kept { codes: self.codes, hiding: hides(values), reports: self.kind == Kind::Heartbeat }
@@ -223,8 +258,8 @@ impl Whole {
 /// The title of a conversation before its first message.
 const UNTITLED: &str = "New chat";
 const TITLE_LENGTH: usize = 60;
-/// How many words of a search are used; nobody types more on purpose.
-const MOST_WORDS: usize = 10;
+/// How many characters the name that a user gives a chat may have.
+pub const NAME_LENGTH: usize = 100;
 
 pub fn create(tx: &Transaction<'_>, now: Timestamp) -> Result<ConversationId, DbError> {
     tx.execute(
@@ -329,6 +364,11 @@ pub fn find_or_begin(
 ) -> Result<Option<ConversationId>, DbError> {
     match which {
         Which::New => create(tx, now).map(Some),
+        Which::Question => {
+            let id = create(tx, now)?;
+            tx.execute("UPDATE conversations SET asked = 1 WHERE id = ?1", [id.0])?;
+            Ok(Some(id))
+        }
         Which::Newest => match newest(tx)? {
             Some(newest) => Ok(Some(newest)),
             None => create(tx, now).map(Some),
@@ -407,7 +447,8 @@ fn insert(
     let row = params![id.0, json(&without_pictures(message))?, label, input, output, at, taint, mentions];
     tx.prepare_cached(sql)?.execute(row)?;
     index(tx, message)?;
-    set_title(tx, id, message)
+    set_title(tx, id, message)?;
+    list_if_continued(tx, id, message)
 }
 
 /// Pictures are stored as files of the entry and never inside a message, wherever that came from.
@@ -537,6 +578,15 @@ fn title_of(message: &str) -> String {
     title(if said.words.is_empty() { said.attachment.unwrap_or_default() } else { said.words })
 }
 
+/// A question of a command line that the user continues is a chat like any other.
+fn list_if_continued(tx: &Transaction<'_>, id: ConversationId, message: &Message) -> Result<(), DbError> {
+    let Message::User { .. } = message else { return Ok(()) };
+    let sql = "UPDATE conversations SET asked = 0 WHERE id = ?1 AND asked <> 0
+               AND (SELECT count(*) FROM entries WHERE conversation = ?1) > 1";
+    tx.prepare_cached(sql)?.execute([id.0])?;
+    Ok(())
+}
+
 /// Shortens text to one line of at most [`TITLE_LENGTH`] characters, cut between words if possible.
 fn title(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -546,6 +596,15 @@ fn title(text: &str) -> String {
     let head = &line[..end];
     let whole = head.rfind(' ').filter(|at| *at > end / 2).map_or(head, |at| &head[..at]);
     format!("{whole}…")
+}
+
+/// What the user typed as a name, in one line; `None` if they typed nothing, and an error if it is too long.
+pub fn name(typed: &str) -> Result<Option<String>, Said> {
+    let name = typed.split_whitespace().collect::<Vec<_>>().join(" ");
+    if name.chars().count() > NAME_LENGTH {
+        return Err(said::list_name_long(NAME_LENGTH));
+    }
+    Ok(Some(name).filter(|name| !name.is_empty()))
 }
 
 /// All entries of a conversation, oldest first.
@@ -583,52 +642,11 @@ fn from_json<T: DeserializeOwned>(column: usize, json: &str) -> rusqlite::Result
     serde_json::from_str(json).map_err(unreadable)
 }
 
-/// All conversations, the last updated first.
-pub fn list(tx: &Transaction<'_>) -> Result<Vec<Conversation>, DbError> {
-    chosen(tx, "1", &[])
-}
-
-/// Conversations that contain all words of `text`, matched by prefix.
-pub fn search(tx: &Transaction<'_>, text: &str) -> Result<Vec<Conversation>, DbError> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let words: Vec<String> = words.take(MOST_WORDS).map(|word| format!("\"{word}\"*")).collect();
-    if words.is_empty() {
-        return Ok(vec![]);
-    }
-    // One condition per word, because the words may be in different messages.
-    let said = |n| {
-        format!(
-            "id IN (SELECT conversation FROM entries e JOIN entries_text t ON t.rowid = e.id
-                    WHERE entries_text MATCH ?{n})"
-        )
-    };
-    let all = (1..=words.len()).map(said).collect::<Vec<_>>().join(" AND ");
-    chosen(tx, &all, &words)
-}
-
-fn chosen(tx: &Transaction<'_>, condition: &str, words: &[String]) -> Result<Vec<Conversation>, DbError> {
-    let sql = format!(
-        "SELECT id, title, kind, updated_at, (SELECT count(*) FROM entries WHERE conversation = c.id)
-         FROM conversations c WHERE {condition} ORDER BY updated_at DESC, id DESC"
-    );
-    let mut rows = tx.prepare_cached(&sql)?;
-    let row = |row: &Row<'_>| {
-        Ok(Conversation {
-            id: ConversationId(row.get(0)?),
-            title: row.get(1)?,
-            kind: Kind::from_stored(&row.get::<_, String>(2)?),
-            updated_at: row.get(3)?,
-            entries: row.get(4)?,
-        })
-    };
-    let found = rows.query_map(rusqlite::params_from_iter(words), row)?;
-    Ok(found.collect::<rusqlite::Result<_>>()?)
-}
-
 /// All conversations with their entries, oldest first.
 pub fn load_all(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT id, title, kind, created_at, updated_at, level, codes, unseen, model FROM conversations ORDER BY id",
+        "SELECT id, title, kind, created_at, updated_at, level, codes, unseen, name, pinned, asked, model
+         FROM conversations ORDER BY id",
     )?;
     let heads = rows.query_map([], head)?;
     let heads: Vec<(ConversationId, Whole)> = heads.collect::<rusqlite::Result<_>>()?;
@@ -637,7 +655,8 @@ pub fn load_all(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
 
 /// A conversation with its entries; `None` if it does not exist.
 pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
-    let sql = "SELECT id, title, kind, created_at, updated_at, level, codes, unseen, model FROM conversations WHERE id = ?1";
+    let sql = "SELECT id, title, kind, created_at, updated_at, level, codes, unseen, name, pinned, asked, model
+               FROM conversations WHERE id = ?1";
     let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
     found.map(|(id, head)| with_entries(tx, id, head)).transpose()
 }
@@ -668,7 +687,10 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(ConversationId, Whole)> {
         level: Level::of_stored(row.get(5)?),
         codes: Codes::of(row.get(6)?),
         unseen: row.get(7)?,
-        model: row.get(8)?,
+        name: row.get(8)?,
+        pinned: row.get(9)?,
+        asked: row.get(10)?,
+        model: row.get(11)?,
         entries: vec![],
         shown: KnownCodes::default(),
         contents: BTreeMap::new(),
@@ -812,8 +834,13 @@ pub fn restore(tx: &Transaction<'_>, whole: &Whole) -> Result<ConversationId, Db
         raise(tx, id, Level::Web)?;
     }
     remember_shown(tx, id, &whole.shown)?;
-    let sql = "UPDATE conversations SET title = ?2, updated_at = ?3, unseen = ?4, model = ?5 WHERE id = ?1";
-    tx.execute(sql, params![id.0, whole.title, whole.updated_at, whole.unseen, whole.model])?;
+    let sql = "UPDATE conversations
+               SET title = ?2, updated_at = ?3, unseen = ?4, name = ?5, pinned = ?6, asked = ?7, model = ?8
+               WHERE id = ?1";
+    let Whole { title, updated_at, unseen, pinned, asked, model, .. } = whole;
+    // An import file may contain anything, so a name that nobody could have typed is dropped.
+    let name = whole.name.as_deref().and_then(|typed| name(typed).ok().flatten());
+    tx.execute(sql, params![id.0, title, updated_at, unseen, name, pinned, asked, model])?;
     Ok(id)
 }
 
@@ -981,31 +1008,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn conversations_are_found_by_words_and_gone_when_deleted() {
-        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
-        let checked = db.write(|tx| {
-            let tea = create(tx, NOW)?;
-            append(tx, tea, &[user("Wann öffnet der Teeladen?"), assistant("Um neun.")], None, NOW)?;
-            let ships = create(tx, NOW)?;
-            append(tx, ships, &[user("ships")], None, NOW)?;
-            let ids = |found: Vec<Conversation>| found.into_iter().map(|c| c.id).collect::<Vec<_>>();
-            assert_eq!(ids(search(tx, "ÖFFNET tee")?), [tea]);
-            assert_eq!(ids(search(tx, "neun")?), [tea]);
-            assert_eq!(ids(search(tx, "teeladen neun")?), [tea], "one word is the person's, one the model's");
-            assert_eq!(ids(search(tx, "tee ships")?), []);
-            assert_eq!(ids(search(tx, "\" OR *")?), [], "what the index would read as syntax is just words");
-            assert_eq!(ids(search(tx, "  ")?), []);
-            assert_eq!(ids(list(tx)?), [ships, tea]);
-            assert!(delete(tx, tea)? && !delete(tx, tea)?);
-            assert_eq!(ids(search(tx, "neun")?), []);
-            let left: i64 = tx.query_row("SELECT count(*) FROM entries_text", [], |row| row.get(0))?;
-            assert_eq!(left, 1, "nothing of a deleted conversation stays in the index");
-            Ok::<_, DbError>(())
-        });
-        checked.await.unwrap();
-    }
-
-    #[tokio::test]
     async fn another_answer_takes_the_place_of_the_old_one_and_tools_that_ran_stay() {
         let db = Db::in_memory(crate::MIGRATIONS).unwrap();
         let call = assistant("");
@@ -1035,6 +1037,20 @@ mod tests {
             });
             checked.await.unwrap();
         }
+    }
+
+    #[test]
+    fn a_name_is_one_line_or_refused() {
+        let long = "ä".repeat(NAME_LENGTH);
+        for (typed, expected) in [
+            ("Tea", Some("Tea".to_owned())),
+            ("  two\n lines\t", Some("two lines".to_owned())),
+            (" ", None),
+            (&long, Some(long.clone())),
+        ] {
+            assert_eq!(name(typed).unwrap(), expected, "{typed}");
+        }
+        assert!(name(&format!("{long}ä")).is_err());
     }
 
     #[test]

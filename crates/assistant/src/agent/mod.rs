@@ -12,6 +12,7 @@ mod fallback;
 mod fitting;
 mod hands;
 mod likely;
+pub mod listing;
 mod meanings;
 mod meter;
 mod nobody;

@@ -158,4 +158,26 @@ mod tests {
             assert_eq!(rows, expected, "{sql}");
         }
     }
+
+    /// A home from before chats had names, pins and questions: they have none, and can get them.
+    #[test]
+    fn older_chats_have_no_name_and_can_get_one() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        let is_older = |migration: &Migration| migration.name != "conversations/list";
+        let older: Vec<Migration> = crate::MIGRATIONS.iter().copied().filter(is_older).collect();
+        apply(&mut conn, &older, || Ok(())).unwrap();
+        let chat =
+            "INSERT INTO conversations (kind, title, created_at, updated_at) VALUES ('chat', 'a', 0, 0)";
+        conn.execute_batch(chat).unwrap();
+        apply(&mut conn, crate::MIGRATIONS, || Ok(())).unwrap();
+        let plain = |conn: &Connection| {
+            let sql = "SELECT name IS NULL AND pinned = 0 AND asked = 0 FROM conversations";
+            conn.query_row(sql, [], |row| row.get::<_, bool>(0)).unwrap()
+        };
+        assert!(plain(&conn));
+        conn.execute("UPDATE conversations SET name = 'tea'", []).unwrap();
+        let found = "SELECT count(*) FROM conversation_names WHERE conversation_names MATCH 'tea'";
+        assert_eq!(conn.query_row(found, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
+        assert!(!plain(&conn));
+    }
 }

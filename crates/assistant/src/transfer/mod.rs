@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::archive::OnRequest;
+use crate::agent::conversation::{ConversationId, Whole};
 use crate::db::DbError;
 use crate::home::{Passphrase, Sealed};
 use crate::settings::Setting;
@@ -112,6 +113,12 @@ pub fn export(tx: &Transaction<'_>, sections: &[Section], now: Timestamp) -> Res
         taken.insert(section.name().to_owned(), store::read(tx, *section)?);
     }
     Ok(Export { kai_export: VERSION, exported_at: now.as_millisecond(), sections: taken, secrets: None })
+}
+
+/// One conversation as it may be written into a file: codes that the model was shown are redacted. `None` if it does not
+/// exist.
+pub fn conversation(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
+    store::one(tx, id)
 }
 
 /// The secrets of this store, to be encrypted with [`Export::sealed`].

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Import, Mode, Outcome, PlainModel, Secrets, Section, tasks};
 use crate::agent::Veil;
-use crate::agent::conversation::{self, Codes, Entry, FileContent, Whole};
+use crate::agent::conversation::{self, Codes, ConversationId, Entry, FileContent, Whole};
 use crate::db::DbError;
 use crate::memory::{self, Memory};
 use crate::models::{self, ConfiguredModel};
@@ -25,6 +25,12 @@ pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbEr
         Section::Conversations => json!(conversations(tx)?),
         Section::OnRequest(extra) => extra.read(tx)?,
     })
+}
+
+/// One conversation as it may be exported; `None` if it does not exist.
+pub(super) fn one(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
+    let values = settings::load(tx)?;
+    Ok(conversation::whole(tx, id)?.map(|whole| without_codes(whole, &values)))
 }
 
 /// Every conversation as it may be exported: codes that the model was shown are redacted.
@@ -43,6 +49,7 @@ fn without_codes(mut whole: Whole, values: &Values) -> Whole {
     whole.entries.iter_mut().for_each(|entry| entry.meaning = None);
     let Some(veil) = veil else { return whole };
     whole.title = veil.over_text(&whole.title);
+    whole.name = whole.name.map(|name| veil.over_text(&name));
     for entry in &mut whole.entries {
         entry.message = veil.over(entry.message.clone());
     }

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::fuzz::{home, put, take};
 use super::*;
 use crate::agent::conversation::{self, Codes, Entry, Whole};
+use crate::agent::listing;
 use crate::attachments;
 use crate::db::Db;
 use crate::gate::Level;
@@ -95,6 +96,9 @@ fn whole(said: &[String]) -> Whole {
         created_at: 3,
         updated_at: 9,
         entries,
+        name: Some("A name".into()),
+        pinned: true,
+        asked: true,
         level: Level::Web,
         model: Some("m".into()),
         codes: Codes::Hidden,
@@ -148,9 +152,13 @@ fn codes_that_were_shown_are_in_no_file() {
             let note = attachments::read("note.txt", b"It is 482913 here.").unwrap();
             attachments::store::keep(tx, &note.file.hash, &note.bytes)?;
             attachments::store::attach(tx, 1, &[note.file])?;
-            conversation::set_codes(tx, id, codes).map(drop)
+            listing::set_name(tx, id, Some("About 482913"))?;
+            conversation::set_codes(tx, id, codes)?;
+            super::conversation(tx, id)
         };
-        db.write_now(fill).unwrap_or_else(|e: DbError| panic!("{e}"));
+        let one = db.write_now(fill).unwrap_or_else(|e: DbError| panic!("{e}")).unwrap();
+        assert!(!serde_json::to_string(&one).unwrap().contains("482"), "nor in a file of its own: {one:?}");
+        assert_eq!(one.name.as_deref(), Some("About [code]"));
         let taken = take(&db, None);
         let text = serde_json::to_string(&taken).unwrap();
         let conversation = text.split("created_at").nth(1).unwrap();

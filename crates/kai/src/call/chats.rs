@@ -35,3 +35,13 @@ pub(crate) struct ChatRow {
     /// When the last message was added, as local time.
     pub(crate) updated_local: String,
 }
+
+/// A chat as a file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ChatFile {
+    pub(crate) id: ConversationId,
+    /// A name for the file.
+    pub(crate) file: String,
+    /// Markdown.
+    pub(crate) text: String,
+}

@@ -137,6 +137,18 @@ pub(crate) enum Call {
     ChatsShow {
         id: ConversationId,
     },
+    ChatsRename {
+        id: ConversationId,
+        /// Empty to call it by its first words again.
+        name: String,
+    },
+    ChatsPin {
+        id: ConversationId,
+        pinned: bool,
+    },
+    ChatsExport {
+        id: ConversationId,
+    },
     ChatsDelete {
         id: ConversationId,
     },

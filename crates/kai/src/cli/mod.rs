@@ -122,7 +122,9 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Stop => stop::stop(ask),
         Command::Status => ask.show(Call::Status, show::status),
         Command::Doctor => Ok(ask.doctor()),
-        Command::Ask { words, files, chat } => talk::ask(&ask.caller, &words, &files, chat.meant(), ask.json),
+        Command::Ask { words, files, chat } => {
+            talk::ask(&ask.caller, &words, &files, chat.meant_by_question(), ask.json)
+        }
         Command::Chat { chat } => talk::chat(&ask.caller, chat.meant()),
         Command::Chats(command) => ask.chats(command),
         Command::Models(command) => ask.models(command),
@@ -182,6 +184,14 @@ impl Cli {
         ExitCode::from(code)
     }
 
+    fn pin(&self, id: i64, pinned: bool) -> Result<ExitCode, Failure> {
+        self.tell(
+            Call::ChatsPin { id: ConversationId(id), pinned },
+            |id: &ConversationId| json!({"id": id, "pinned": pinned}),
+            |id| format!("{} chat {}.\n", if pinned { "Pinned" } else { "Unpinned" }, id.0),
+        )
+    }
+
     fn chats(&self, command: ChatsCommand) -> Result<ExitCode, Failure> {
         match command {
             ChatsCommand::List => self.show(Call::ChatsList, |rows: &Vec<_>| show::chats(rows)),
@@ -190,6 +200,16 @@ impl Cli {
             }
             ChatsCommand::Show { id } => self
                 .show(Call::ChatsShow { id: ConversationId(id) }, |entries: &Vec<_>| show::entries(entries)),
+            ChatsCommand::Rename { id, name } => self.tell(
+                Call::ChatsRename { id: ConversationId(id), name },
+                |id: &ConversationId| json!({"id": id, "renamed": true}),
+                |id| format!("Renamed chat {}.\n", id.0),
+            ),
+            ChatsCommand::Pin { id } => self.pin(id, true),
+            ChatsCommand::Unpin { id } => self.pin(id, false),
+            ChatsCommand::Export { id, file } => {
+                transfer::export_chat(self, ConversationId(id), file.as_deref())
+            }
             ChatsCommand::Delete { id } => self.tell(
                 Call::ChatsDelete { id: ConversationId(id) },
                 |id: &ConversationId| json!({"id": id, "deleted": true}),

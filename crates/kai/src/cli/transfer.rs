@@ -6,11 +6,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::home::Home;
 use kai_assistant::legible::folded_line;
 use kai_assistant::transfer::{Export, Mode, Outcome};
 
 use super::asking::Cli;
+use crate::call::chats::ChatFile;
 use crate::call::{Call, ImportCall};
 use crate::erase;
 use crate::failure::Failure;
@@ -40,6 +42,21 @@ pub(super) fn export(
     ask.print(&wrote, |_| {
         format!("Exported {} to {}.\n", names.join(", "), out::visible(&file.display().to_string()))
     });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `kai chats export`: prints a chat, or writes it into a new file.
+pub(super) fn export_chat(ask: &Cli, id: ConversationId, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let chat: ChatFile = ask.caller.ask(Call::ChatsExport { id })?;
+    let Some(file) = file else {
+        let shown = |line: &str| if out::has_person() { out::visible(line) } else { out::plain(line) };
+        ask.print(&chat, |chat| chat.text.lines().map(|line| shown(line) + "\n").collect());
+        return Ok(ExitCode::SUCCESS);
+    };
+    write_new(file, chat.text.as_bytes())?;
+    let path = file.display().to_string();
+    let wrote = serde_json::json!({"id": id, "file": path});
+    ask.print(&wrote, |_| format!("Exported chat {} to {}.\n", id.0, out::visible(&path)));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,18 +1,21 @@
-//! Runs turns, and lists, shows and deletes conversations.
+//! Runs turns, and lists, shows, names, pins, exports and deletes conversations.
+
+mod markdown;
 
 use jiff::Timestamp;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
 use kai_assistant::agent::queued::{self, Queued};
-use kai_assistant::agent::{Answer, Face, Saying, TurnError, reports};
+use kai_assistant::agent::{Answer, Face, Saying, TurnError, listing, reports};
 use kai_assistant::attachments::store::StagedId;
 use kai_assistant::attachments::{self, Prepared, Refused};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{Level, RunKind};
-use kai_assistant::{heartbeat, lease};
+use kai_assistant::{heartbeat, lease, transfer};
+use kai_words::Lang;
 use rusqlite::Transaction;
 
 use crate::app::App;
-use crate::call::chats::{AskAnswer, AskFile, ChatRow};
+use crate::call::chats::{AskAnswer, AskFile, ChatFile, ChatRow};
 use crate::caller_env::CallerEnv;
 use crate::commands::models::{self, Unready};
 use crate::failure::Failure;
@@ -172,12 +175,13 @@ fn ask_answer(answer: Answer) -> AskAnswer {
 
 /// All conversations, newest first.
 pub(crate) async fn list(app: &App) -> Result<Vec<ChatRow>, DbError> {
-    Ok(rows(app, app.db.read(conversation::list).await?))
+    Ok(rows(app, app.db.read(listing::list).await?))
 }
 
 /// The conversations that contain this text.
 pub(crate) async fn search(app: &App, text: String) -> Result<Vec<ChatRow>, DbError> {
-    Ok(rows(app, app.db.read(move |tx| conversation::search(tx, &text)).await?))
+    let found = app.db.read(move |tx| listing::search(tx, &text, usize::MAX)).await?;
+    Ok(rows(app, found.rows.into_iter().map(|found| found.chat).collect()))
 }
 
 fn rows(app: &App, all: Vec<Conversation>) -> Vec<ChatRow> {
@@ -204,6 +208,33 @@ pub(crate) async fn show(app: &App, id: ConversationId) -> Result<Vec<Entry>, Fa
         })
     });
     entries.await?.ok_or_else(|| TurnError::Unknown(id).into())
+}
+
+/// Names a conversation as the user typed it; with nothing typed, its first words are its title again.
+pub(crate) async fn rename(app: &App, id: ConversationId, typed: &str) -> Result<ConversationId, Failure> {
+    let name = conversation::name(typed).map_err(Failure::failed)?;
+    changed(app, id, move |tx| listing::set_name(tx, id, name.as_deref())).await
+}
+
+/// Pins a conversation, or unpins it.
+pub(crate) async fn pin(app: &App, id: ConversationId, pinned: bool) -> Result<ConversationId, Failure> {
+    changed(app, id, move |tx| listing::set_pinned(tx, id, pinned)).await
+}
+
+/// Makes a change that returns whether there is such a conversation.
+async fn changed(
+    app: &App,
+    id: ConversationId,
+    change: impl FnOnce(&Transaction<'_>) -> Result<bool, DbError> + Send + 'static,
+) -> Result<ConversationId, Failure> {
+    if app.db.write(change).await? { Ok(id) } else { Err(TurnError::Unknown(id).into()) }
+}
+
+/// A conversation as a Markdown file, without the codes that are kept from files.
+pub(crate) async fn export(app: &App, id: ConversationId, lang: Lang) -> Result<ChatFile, Failure> {
+    let whole = app.db.read(move |tx| transfer::conversation(tx, id)).await?.ok_or(TurnError::Unknown(id))?;
+    let text = markdown::markdown(&whole, lang, &app.clock.zone(), app.clock.now());
+    Ok(ChatFile { id, file: markdown::file_name(whole.called()), text })
 }
 
 pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<ConversationId, Failure> {

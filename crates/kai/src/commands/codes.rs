@@ -17,7 +17,7 @@ pub(crate) async fn show(app: &App, chat: Which, show: bool) -> Result<CodesAnsw
         let meant = match chat {
             Which::Newest => conversation::newest(tx)?,
             Which::Id(id) => Some(id),
-            Which::New => None,
+            Which::New | Which::Question => None,
         };
         if !settings::load(tx)?.on(&CODE_REDACTION_ENABLED) {
             return Ok(is(meant, true, NOTHING_HIDDEN));

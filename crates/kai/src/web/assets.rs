@@ -11,6 +11,8 @@ use sha2::{Digest, Sha256};
 const CSS: &str = include_str!("assets/app.css");
 const JS: &str = include_str!("assets/app.js");
 const COMPOSER: &str = include_str!("assets/composer.js");
+const FINDER_CSS: &str = include_str!("assets/finder.css");
+const FINDER_JS: &str = include_str!("assets/finder.js");
 const ICON: &str = include_str!("assets/icon.svg");
 const ICON_MASKABLE: &str = include_str!("assets/icon-maskable.svg");
 
@@ -22,6 +24,11 @@ pub(super) const AROUND: [(&str, &str); 2] = [("light", "#faf8f3"), ("dark", "#1
 /// The URL path of the style sheet.
 pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| named("app", CSS, "css"));
 pub(super) static SCRIPT: LazyLock<String> = LazyLock::new(|| named("app", JS, "js"));
+
+/// The list of chats, the search and the sheet of shortcuts; after the style sheet and the script of all pages.
+pub(super) static FINDER_STYLE: LazyLock<String> = LazyLock::new(|| named("finder", FINDER_CSS, "css"));
+pub(super) static FINDER_SCRIPT: LazyLock<String> = LazyLock::new(|| named("finder", FINDER_JS, "js"));
+
 /// The script of the composer; only pages of the chat load it.
 pub(super) static COMPOSER_SCRIPT: LazyLock<String> = LazyLock::new(|| named("composer", COMPOSER, "js"));
 pub(super) static FAVICON: LazyLock<String> = LazyLock::new(|| named("icon", ICON, "svg"));
@@ -42,6 +49,8 @@ pub(super) async fn serve(uri: Uri) -> Response {
         _ if asked == *STYLE => (CSS, "text/css; charset=utf-8"),
         _ if asked == *SCRIPT => (JS, "text/javascript; charset=utf-8"),
         _ if asked == *COMPOSER_SCRIPT => (COMPOSER, "text/javascript; charset=utf-8"),
+        _ if asked == *FINDER_STYLE => (FINDER_CSS, "text/css; charset=utf-8"),
+        _ if asked == *FINDER_SCRIPT => (FINDER_JS, "text/javascript; charset=utf-8"),
         _ if asked == *FAVICON => (ICON, "image/svg+xml"),
         _ if asked == *MASKABLE => (ICON_MASKABLE, "image/svg+xml"),
         _ => return StatusCode::NOT_FOUND.into_response(),

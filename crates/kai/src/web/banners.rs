@@ -16,11 +16,12 @@ use crate::asking::ApprovalCall;
 pub(super) fn all(view: &View<'_>) -> Markup {
     let asked = drafts::Asked::new(view.place.whole, view.place.edit);
     html! {
+        // First, because it ends: nothing that waits longer may push it out of view.
+        @if let Some(deleted) = &view.deleted { (undo(deleted, view)) }
         (pairing::banner(&view.pairings, view.csrf, view.lang))
         @if let Some(report) = view.stored.heartbeat { (heartbeat(report, view)) }
         @for (chat, question) in &view.questions { (click_card(*chat, question, view)) }
         (drafts::banner(&view.stored.drafts, view.csrf, &view.times, &asked))
-        @if let Some(deleted) = &view.deleted { (undo(deleted, view)) }
     }
 }
 

@@ -1,12 +1,14 @@
 //! The page of a conversation, and the forms on it. The server sends it complete; the script only keeps it up to date.
 
+use std::collections::BTreeMap;
+
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
 use kai_assistant::agent::Saying;
-use kai_assistant::agent::conversation::{self, ConversationId, Which, Whole};
+use kai_assistant::agent::conversation::{self, ConversationId, Which};
 use kai_assistant::db::DbError;
 use kai_assistant::heartbeat;
 use kai_assistant::settings::THEME;
@@ -21,7 +23,7 @@ use super::rich::rich;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, Place, View};
-use super::{attach, drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, settings};
+use super::{attach, dialogs, drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, settings};
 use crate::app::sessions::Session;
 use crate::commands::models;
 
@@ -37,9 +39,9 @@ pub(super) struct ChatQuery {
 }
 
 impl ChatQuery {
-    fn place(self, chat: Option<ConversationId>) -> Place {
+    fn place(self, chat: Option<ConversationId>, query: BTreeMap<String, String>) -> Place {
         let Self { q, whole, edit } = self;
-        Place { chat, q, whole, edit }
+        Place { chat, q, whole, edit, query }
     }
 }
 
@@ -48,9 +50,10 @@ pub(super) async fn current(
     State(web): State<Web>,
     Extension(session): Signed,
     Query(seeking): Query<ChatQuery>,
+    Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     match web.app.db.read(conversation::newest).await {
-        Ok(chat) => show(&web, session, seeking.place(chat), None).await,
+        Ok(chat) => show(&web, session, seeking.place(chat, query), None).await,
         Err(error) => page::trouble(DbError::said(&error)),
     }
 }
@@ -60,8 +63,9 @@ pub(super) async fn fresh(
     State(web): State<Web>,
     Extension(session): Signed,
     Query(seeking): Query<ChatQuery>,
+    Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    show(&web, session, seeking.place(None), None).await
+    show(&web, session, seeking.place(None, query), None).await
 }
 
 /// `/c/<id>`: one conversation.
@@ -70,8 +74,9 @@ pub(super) async fn one(
     Extension(session): Signed,
     Path(id): Path<i64>,
     Query(seeking): Query<ChatQuery>,
+    Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    show(&web, session, seeking.place(Some(ConversationId(id))), None).await
+    show(&web, session, seeking.place(Some(ConversationId(id)), query), None).await
 }
 
 /// A message that could not be accepted, and why. The page shows it again so that the user can retry.
@@ -104,7 +109,7 @@ async fn show(
     };
     let status = if untaken.is_some() { StatusCode::CONFLICT } else { StatusCode::OK };
     let body = body(&view, &blocks, &empty, untaken.as_ref(), web.app.home.is_demo());
-    let title = format!("{} · Kai", title(&view));
+    let title = format!("{} · Kai", view.title());
     // Without a script, the page reloads itself while a turn is running, unless that would undo what is being edited.
     let reloads = view.running() && !view.stored.queued.iter().any(|queued| queued.held);
     let head = html! {
@@ -116,11 +121,6 @@ async fn show(
     (status, frame::frame(&title, view.lang, &stored.values.of(&THEME), &head, &body)).into_response()
 }
 
-fn title<'v>(view: &View<'v>) -> &'v str {
-    let of = |chat: &'v Whole| view::title(chat.kind, &chat.title, view.lang);
-    view.stored.chat.as_ref().map_or(view.lang.chat_new(), of)
-}
-
 fn body(
     view: &View<'_>,
     blocks: &[String],
@@ -129,13 +129,13 @@ fn body(
     demo: bool,
 ) -> Markup {
     let regions = regions::regions(view);
-    let Regions { banners, turn, queued, chats, menu, inbox, state, .. } = &regions;
+    let Regions { banners, title, turn, queued, chats, menu, inbox, state, .. } = &regions;
     let lang = view.lang;
     html! {
         a class="skip" href="#chat-input" { (lang.chat_skip()) }
         div class="app chat" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
             (side(view, chats, inbox))
-            (top(view, menu, demo))
+            (top(view, title, menu, demo))
             div id="banners" role="region" aria-label=(lang.chat_attention()) aria-live="polite" { (banners) }
             main id="main" tabindex="-1" {
                 div class="column" {
@@ -147,7 +147,7 @@ fn body(
                     (empty)
                 }
             }
-            div class="bottom" {
+            section class="bottom" aria-label=(lang.chat_input_label()) {
                 (frame::script_words(lang))
                 p id="state" class="seen-not" role="status" { (state) }
                 p id="toast" role="alert" { @if let Some(untaken) = untaken { (untaken.why.render(lang)) } }
@@ -159,14 +159,15 @@ fn body(
     }
 }
 
-fn top(view: &View<'_>, menu: &Markup, demo: bool) -> Markup {
+fn top(view: &View<'_>, title: &Markup, menu: &Markup, demo: bool) -> Markup {
     let lang = view.lang;
     html! {
         header class="top" {
             button class="round menu" type="button" popovertarget="side" aria-label=(lang.chat_chats()) { (icons::menu()) }
-            h1 dir="auto" { (title(view)) }
+            h1 id="title" dir="auto" { (title) }
             @if demo { span class="tag" { (lang.chat_demo()) span class="roomy" { ": " (lang.chat_demo_simulated()) } } }
             span class="tag offline" id="offline" role="status" {}
+            (dialogs::opener(lang))
             @if view.place.chat.is_some() {
                 button class="round" type="button" popovertarget="chat-menu" data-testid="chat-menu"
                     aria-label=(lang.chat_menu()) title=(lang.chat_menu()) { (icons::more()) }
@@ -182,12 +183,12 @@ pub(super) fn side(view: &View<'_>, chats: &Markup, inbox: &Markup) -> Markup {
     html! {
         aside id="side" popover aria-label=(lang.chat_chats()) {
             div class="brand" { (frame::mark()) strong { "Kai" } a class="button" href="/new" { (icons::plus()) (lang.chat_new()) } }
-            form class="search" method="get" role="search" {
+            form class="search" method="get" role="search" aria-label=(lang.chat_search_chats()) {
                 label class="seen-not" for="q" { (lang.chat_search_chats()) }
                 input type="search" id="q" name="q" value=(view.place.q) placeholder=(lang.chat_search()) autocomplete="off" dir="auto";
                 button class="round" type="submit" aria-label=(lang.chat_search()) { (icons::search()) }
             }
-            nav aria-label=(lang.chat_chats()) { ul id="chats" data-testid="conversation-list" { (chats) } }
+            nav aria-label=(lang.chat_chats()) { div id="chats" data-testid="conversation-list" { (chats) } }
             div id="inbox-link" { (inbox) }
             a class="button wide" href=(settings::FIRST) { (icons::gear()) (lang.chat_settings()) }
         }

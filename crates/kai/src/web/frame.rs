@@ -3,7 +3,8 @@
 use kai_words::Lang;
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::{AROUND, FAVICON, MANIFEST, SCRIPT, STYLE};
+use super::assets::{AROUND, FAVICON, FINDER_SCRIPT, FINDER_STYLE, MANIFEST, SCRIPT, STYLE};
+use super::dialogs;
 
 /// Renders a whole HTML page. `theme` is the value of the setting: `system`, `light` or `dark`.
 pub(super) fn frame(title: &str, lang: Lang, theme: &str, head: &Markup, body: &Markup) -> Markup {
@@ -22,7 +23,9 @@ pub(super) fn frame(title: &str, lang: Lang, theme: &str, head: &Markup, body: &
                 link rel="manifest" href=(MANIFEST);
                 link rel="icon" href=(*FAVICON);
                 link rel="stylesheet" href=(*STYLE);
+                link rel="stylesheet" href=(*FINDER_STYLE);
                 script src=(*SCRIPT) defer {}
+                script src=(*FINDER_SCRIPT) defer {}
                 (head)
             }
             body { (body) }
@@ -30,11 +33,12 @@ pub(super) fn frame(title: &str, lang: Lang, theme: &str, head: &Markup, body: &
     }
 }
 
-/// What the script says, in the user's language.
+/// What the scripts say, in the user's language, and their dialogs.
 pub(super) fn script_words(lang: Lang) -> Markup {
     html! {
         div id="words" hidden data-no-answer=(lang.script_no_answer()) data-reconnecting=(lang.script_reconnecting())
             data-tap-moved=(lang.script_tap_moved()) data-copied=(lang.script_copied()) data-just-now=(lang.script_just_now()) {}
+        (dialogs::all(lang))
     }
 }
 

@@ -51,6 +51,18 @@ pub(super) fn pen() -> Markup {
     drawn("M5 19l1-4L16 5l3 3L9 18zM14 7l3 3")
 }
 
+pub(super) fn chat() -> Markup {
+    drawn("M5 5h14v10.5h-7.5L7.5 19v-3.5H5z")
+}
+
+pub(super) fn pin() -> Markup {
+    drawn("M9 4h6l-1 6 3.5 3.5h-11L10 10zM12 13.5V20")
+}
+
+pub(super) fn save() -> Markup {
+    drawn("M12 4v11M7.5 10.5 12 15l4.5-4.5M5 19.5h14")
+}
+
 pub(super) fn copy() -> Markup {
     drawn("M9 9h10v11H9zM5.5 15V4.5H15")
 }

@@ -1,58 +1,121 @@
-//! The list of conversations in the sidebar, and deleting one.
+//! The list of chats in the sidebar, and what is done with one there: it is pinned, renamed, exported, deleted.
 
+mod dates;
+mod row;
+
+use axum::Form;
+use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
-use axum::response::Response;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use dates::Age;
+use jiff::Zoned;
 use kai_assistant::agent::TurnError;
-use kai_assistant::agent::conversation::{Conversation, ConversationId, Kind};
+use kai_assistant::agent::conversation::{Conversation, ConversationId};
+use kai_assistant::agent::listing::{Found, Listed, PAGE};
 use maud::{Markup, html};
+pub(super) use row::export;
+use serde::Deserialize;
 
 use super::bin::Kept;
 use super::state::Web;
-use super::view::{self, View};
-use super::{icons, reasons, reply};
+use super::view::{Asked, ChatList, View};
+use super::{page, reasons, reply};
+use crate::app::App;
+use crate::app::sessions::Session;
 use crate::commands::chats;
+use crate::failure::Failure;
 
-/// How many conversations the list shows, so that the page stays small however many there are.
-const SHOWN: usize = 60;
+pub(super) fn routes() -> Router<Web> {
+    Router::new()
+        .route("/c/{id}/delete", post(delete))
+        .route("/c/{id}/name", post(rename))
+        .route("/c/{id}/pin", post(pin))
+        .route("/c/{id}/export", get(download))
+}
 
 /// The rows of the list; the search field above them is part of the page.
 pub(super) fn rows(view: &View<'_>) -> Markup {
-    let list = &view.stored.list;
+    match &view.stored.list {
+        ChatList::All { chats, asked } => all(chats, asked, view),
+        ChatList::Found(found) => matching(found, view),
+    }
+}
+
+fn all(chats: &Listed<Conversation>, asked: &Asked, view: &View<'_>) -> Markup {
+    let now = view.times.now.to_zoned(view.times.zone.clone());
+    let (pinned, others): (Vec<&Conversation>, Vec<&Conversation>) =
+        chats.rows.iter().partition(|chat| chat.pinned);
     html! {
-        @for listed in list.iter().take(SHOWN) { (row(listed, view)) }
-        @if list.len() > SHOWN { li class="quiet none" { (view.lang.list_more(list.len() - SHOWN)) } }
-        @if list.is_empty() {
-            li class="quiet none" {
-                @if view.place.q.trim().is_empty() { (view.lang.list_none()) } @else { (view.lang.list_none_found()) }
-            }
+        @if !pinned.is_empty() { (group("list-pinned", view.lang.list_pinned(), &pinned, view)) }
+        @if asked.count > 0 { (questions(asked, view)) }
+        @for (age, chats) in by_age(&others, &now) { (group(&age.id(), &age.heading(view.lang, &now), &chats, view)) }
+        @if chats.rows.is_empty() && asked.count == 0 { p class="quiet none" { (view.lang.list_none()) } }
+        @if chats.more || asked.rows.more { (older(view)) }
+    }
+}
+
+/// Chats that stand one after the other and have the same age.
+fn by_age<'a>(chats: &[&'a Conversation], now: &Zoned) -> Vec<(Age, Vec<&'a Conversation>)> {
+    let mut groups: Vec<(Age, Vec<&Conversation>)> = vec![];
+    for chat in chats {
+        let age = Age::of(chat.updated_at, now);
+        match groups.last_mut() {
+            Some((same, group)) if *same == age => group.push(chat),
+            _ => groups.push((age, vec![chat])),
+        }
+    }
+    groups
+}
+
+fn group(id: &str, heading: &str, chats: &[&Conversation], view: &View<'_>) -> Markup {
+    let label = format!("{id}-heading");
+    html! {
+        div class="chat-group" id=(id) {
+            h2 id=(label) { (heading) }
+            ul aria-labelledby=(label) { @for chat in chats { (row::row(chat, None, view)) } }
         }
     }
 }
 
-fn row(listed: &Conversation, view: &View<'_>) -> Markup {
-    let id = listed.id;
-    let here = view.place.chat == Some(id);
-    let title = view::title(listed.kind, &listed.title, view.lang);
+/// Questions of a command line, folded under one heading.
+fn questions(asked: &Asked, view: &View<'_>) -> Markup {
+    let turned = if asked.is_unfolded { "no" } else { "yes" };
     html! {
-        li id=(format!("chat-{}", id.0)) class=[here.then_some("here")] {
-            a href=(format!("/c/{}", id.0)) aria-current=[here.then_some("page")] {
-                @if listed.kind == Kind::Heartbeat {
-                    span class="badge" data-testid="heartbeat-badge" title=(view.lang.list_heartbeat()) { (icons::heart()) }
+        div class="chat-group" id="list-asked" {
+            h2 {
+                a href=(view.place.with(&[("asked", turned)])) data-show data-testid="list-asked" aria-expanded=(asked.is_unfolded) {
+                    (view.lang.list_asked()) " " span class="tag" { (asked.count) }
                 }
-                span class="chat-title" dir="auto" { (title) }
-                @if view.busy.contains(&id) { span class="pulse" title=(view.lang.list_answering()) {} }
             }
-            form method="post" action=(format!("/c/{}/delete", id.0)) data-live {
-                input type="hidden" name="csrf" value=(view.csrf);
-                button class="round" type="submit" data-testid="chat-delete" title=(view.lang.list_delete())
-                    aria-label=(view.lang.list_delete_chat(title)) { (icons::bin()) }
+            @if asked.is_unfolded {
+                ul aria-label=(view.lang.list_asked()) { @for chat in &asked.rows.rows { (row::row(chat, None, view)) } }
             }
         }
     }
 }
 
-pub(super) async fn delete(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
+fn matching(found: &Listed<Found>, view: &View<'_>) -> Markup {
+    html! {
+        ul id="list-found" { @for Found { chat, hit } in &found.rows { (row::row(chat, hit.as_ref(), view)) } }
+        @if found.rows.is_empty() { p class="quiet none" { (view.lang.list_none_found()) } }
+        @if found.more { (older(view)) }
+    }
+}
+
+/// The link that makes the list longer. The script follows it when it comes into view.
+fn older(view: &View<'_>) -> Markup {
+    let longer = (view.place.listed() + PAGE).to_string();
+    html! {
+        a class="button wide" id="list-older" href=(view.place.with(&[("listed", &longer)])) data-show data-testid="list-older" {
+            (view.lang.list_older())
+        }
+    }
+}
+
+async fn delete(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
     let id = ConversationId(id);
     match put_away(&web, id).await {
         Ok(()) => reply::done(&headers, "/"),
@@ -68,4 +131,74 @@ async fn put_away(web: &Web, id: ConversationId) -> Result<(), TurnError> {
     // The bin is not in the store, so open pages have to be notified separately.
     web.turns.move_on();
     Ok(())
+}
+
+#[derive(Deserialize)]
+struct NameForm {
+    name: String,
+}
+
+async fn rename(
+    State(web): State<Web>,
+    Path(id): Path<i64>,
+    headers: HeaderMap,
+    form: Result<Form<NameForm>, FormRejection>,
+) -> Response {
+    let Ok(Form(NameForm { name })) = form else { return reply::misfilled(&headers) };
+    changed(&headers, chats::rename(&web.app, ConversationId(id), &name).await)
+}
+
+#[derive(Deserialize)]
+struct PinForm {
+    pinned: bool,
+}
+
+async fn pin(
+    State(web): State<Web>,
+    Path(id): Path<i64>,
+    headers: HeaderMap,
+    form: Result<Form<PinForm>, FormRejection>,
+) -> Response {
+    let Ok(Form(PinForm { pinned })) = form else { return reply::misfilled(&headers) };
+    changed(&headers, chats::pin(&web.app, ConversationId(id), pinned).await)
+}
+
+fn changed(headers: &HeaderMap, id: Result<ConversationId, Failure>) -> Response {
+    match id {
+        Ok(_) if reply::by_script(headers) => reply::done_here(headers),
+        // The page that the form was on would still show it.
+        Ok(id) => reply::done(headers, &format!("/c/{}", id.0)),
+        Err(failure) => reply::not_done(headers, failure.message),
+    }
+}
+
+/// `/c/<id>/export`: the chat as a Markdown file.
+async fn download(
+    State(web): State<Web>,
+    Extension(session): Extension<Option<Session>>,
+    Path(id): Path<i64>,
+) -> Response {
+    if session.is_none() {
+        return page::sign_in(&HeaderMap::new(), &web.app.home);
+    }
+    match exported(&web, ConversationId(id)).await {
+        Ok(file) => file,
+        Err(failure) => page::trouble(failure.message),
+    }
+}
+
+async fn exported(web: &Web, id: ConversationId) -> Result<Response, Failure> {
+    let lang = App::lang(&web.app.values().await?, &web.app.env);
+    if !web.app.db.read(move |tx| kai_assistant::agent::conversation::exists(tx, id)).await? {
+        return Ok(page::no_chat());
+    }
+    let chat = chats::export(&web.app, id, lang).await?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    let encoded = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    let name: String = chat.file.bytes().map(encoded).collect();
+    let headers = [
+        (header::CONTENT_TYPE, "text/markdown; charset=utf-8".to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename*=UTF-8''{name}")),
+    ];
+    Ok((headers, chat.text).into_response())
 }

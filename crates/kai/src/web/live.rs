@@ -147,7 +147,11 @@ impl Follower {
                 Watched::Settings(settings::Place::new(page, query))
             }
             (None, Some(message)) => Watched::Inbox(inbox::Place::new(message, query)),
-            (None, None) => Watched::Chat(Box::new(Chat::new(asked))),
+            (None, None) => {
+                query.remove("chat");
+                query.remove("have");
+                Watched::Chat(Box::new(Chat::new(asked, query)))
+            }
         };
         Self {
             store: ChangeCounter::of(web.app.db.changes()),
@@ -262,9 +266,9 @@ enum Changed {
 }
 
 impl Chat {
-    fn new(asked: EventsQuery) -> Self {
+    fn new(asked: EventsQuery, query: BTreeMap<String, String>) -> Self {
         let EventsQuery { page: _, inbox: _, chat, q, whole, edit, have } = asked;
-        let place = Place { chat: chat.map(ConversationId), q, whole, edit };
+        let place = Place { chat: chat.map(ConversationId), q, whole, edit, query };
         Self { place, have, stored: None, blocks: None, made_from: None }
     }
 

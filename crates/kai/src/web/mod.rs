@@ -16,8 +16,10 @@ mod connections;
 mod demo;
 #[cfg_attr(not(feature = "foss"), path = "no_demo_child.rs")]
 mod demo_child;
+mod dialogs;
 #[cfg_attr(not(feature = "foss"), path = "no_drafts.rs")]
 mod drafts;
+mod finder;
 mod frame;
 mod guard;
 mod icons;
@@ -45,6 +47,7 @@ mod rewrite;
 mod rich;
 mod settings;
 pub(crate) mod signin;
+mod snippet;
 mod state;
 mod talk;
 mod times;
@@ -89,6 +92,8 @@ fn router(web: Web) -> Router {
         .merge(settings::routes(&web))
         .merge(inbox::routes())
         .merge(attach::routes())
+        .merge(list::routes())
+        .merge(finder::routes())
         .route("/", get(chat::current))
         .route("/new", get(chat::fresh))
         .route("/say", post(chat::say_first))
@@ -101,7 +106,6 @@ fn router(web: Web) -> Router {
         .route("/c/{id}/without-pictures", post(rewrite::without_pictures))
         .route("/c/{id}/queued", post(queue::act))
         .route("/c/{id}/model", post(picker::choose))
-        .route("/c/{id}/delete", post(list::delete))
         .route(assets::MANIFEST, get(install::manifest))
         .route(install::WORKER, get(install::worker))
         .route(install::OFFLINE, get(install::offline))

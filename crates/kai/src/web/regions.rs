@@ -12,6 +12,8 @@ use crate::commands::inbox::COUNTED;
 /// The parts of the page that are updated live, except the messages.
 pub(super) struct Regions {
     pub(super) banners: Markup,
+    /// The title of the chat, which may be renamed.
+    pub(super) title: Markup,
     pub(super) turn: Markup,
     /// What waits until the answer has ended.
     pub(super) queued: Markup,
@@ -29,9 +31,10 @@ pub(super) struct Regions {
 impl Regions {
     /// Each region as HTML, with the id of its element.
     pub(super) fn named(self) -> Vec<(&'static str, String)> {
-        let Self { banners, turn, queued, picker, controls, chats, menu, inbox, state } = self;
+        let Self { banners, title, turn, queued, picker, controls, chats, menu, inbox, state } = self;
         let all = [
             ("banners", banners),
+            ("title", title),
             ("turn", turn),
             ("queued", queued),
             ("picker", picker),
@@ -49,6 +52,7 @@ pub(super) fn regions(view: &View<'_>) -> Regions {
     let elsewhere = view.answered_elsewhere().then(Sight::default);
     Regions {
         banners: banners::all(view),
+        title: html! { (view.title()) },
         turn: html! {
             (talk::turn(view.coming().or(elsewhere.as_ref()), view.lang))
             (trust::line(view))
@@ -70,7 +74,8 @@ fn menu(view: &View<'_>) -> Markup {
     let (Some(id), Some(chat)) = (view.place.chat, &view.stored.chat) else { return html! {} };
     html! {
         (messages::codes(view, id, chat))
-        form method="post" action=(format!("/c/{}/delete", id.0)) data-live {
+        (list::export(id, view))
+        form method="post" action=(format!("/c/{}/delete", id.0)) data-live data-shuts {
             input type="hidden" name="csrf" value=(view.csrf);
             button class="item" type="submit" data-testid="chat-menu-delete" { (icons::bin()) (view.lang.chat_menu_delete()) }
         }
@@ -116,5 +121,6 @@ pub(super) fn blocks(view: &View<'_>) -> Vec<String> {
     let (Some(id), Some(chat)) = (view.place.chat, &view.stored.chat) else { return vec![] };
     let (csrf, lang, times, sight) = (view.csrf, view.lang, &view.times, view.sight.as_ref());
     let waits = view.running() || view.answered_elsewhere();
-    talk::blocks(&chat.entries, &RenderContext { id, csrf, lang, times, sight, waits })
+    let hit = view.stored.hit;
+    talk::blocks(&chat.entries, &RenderContext { id, csrf, lang, times, sight, waits, hit })
 }

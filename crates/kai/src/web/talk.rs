@@ -17,6 +17,9 @@ use super::turns::{Ended, Sight};
 use super::{attach, icons, markdown, messages};
 use crate::asking::{self, FinishedCall};
 
+/// How many words of a message are its heading.
+const HEADING_WORDS: usize = 10;
+
 /// Everything besides the entries that is needed to render a conversation.
 pub(super) struct RenderContext<'a> {
     pub(super) id: ConversationId,
@@ -27,10 +30,14 @@ pub(super) struct RenderContext<'a> {
     pub(super) sight: Option<&'a Sight>,
     /// Whether the newest message is being answered.
     pub(super) waits: bool,
+    /// Which of the entries a search led to.
+    pub(super) hit: Option<usize>,
 }
 
 /// A message of the user's and the replies to it. A report is an exchange without a message.
 struct Exchange<'a> {
+    /// How many entries stand before it.
+    before: usize,
     asked: Option<&'a Entry>,
     replies: Vec<&'a Entry>,
 }
@@ -39,19 +46,26 @@ impl Exchange<'_> {
     fn is_report(&self) -> bool {
         self.replies.first().is_some_and(|reply| reply.report)
     }
+
+    /// Whether its question, or else one of its replies, is the entry with this number.
+    fn has(&self, entry: Option<usize>) -> (bool, bool) {
+        let Some(at) = entry.and_then(|entry| entry.checked_sub(self.before)) else { return (false, false) };
+        let asked = usize::from(self.asked.is_some());
+        (at < asked, (asked..asked + self.replies.len()).contains(&at))
+    }
 }
 
 /// Groups the entries into exchanges: a new one begins with each user message, each report, and after an answer.
 fn exchanges(entries: &[Entry]) -> Vec<Exchange<'_>> {
     let mut all: Vec<Exchange<'_>> = vec![];
-    for entry in entries {
+    for (before, entry) in entries.iter().enumerate() {
         let asked = matches!(entry.message, Message::User { .. });
         let whole =
             |last: &Exchange<'_>| entry.report || last.replies.last().is_some_and(|reply| reply.is_answer());
         match all.last_mut() {
             Some(last) if !asked && !whole(last) => last.replies.push(entry),
-            _ if asked => all.push(Exchange { asked: Some(entry), replies: vec![] }),
-            _ => all.push(Exchange { asked: None, replies: vec![entry] }),
+            _ if asked => all.push(Exchange { before, asked: Some(entry), replies: vec![] }),
+            _ => all.push(Exchange { before, asked: None, replies: vec![entry] }),
         }
     }
     all
@@ -90,8 +104,9 @@ impl RenderContext<'_> {
         let answered = exchange.replies.last().is_some_and(|reply| reply.is_answer());
         html! {
             li class="exchange" {
+                (self.heading(exchange))
                 @if let Some(Entry { message: Message::User { text, .. }, files, .. }) = exchange.asked {
-                    (self.asked(text, files))
+                    (self.asked(text, files, exchange.has(self.hit).0))
                     @if let Some(mark) = standing.mark {
                         (Rewriting { id: self.id, csrf: self.csrf, mark, words: Attached::find(text).words }.form(self.lang))
                     }
@@ -103,6 +118,17 @@ impl RenderContext<'_> {
                 @else if !waits { (self.unanswered(exchange, standing)) }
             }
         }
+    }
+
+    /// What a screen reader finds an exchange by: the beginning of what the user said.
+    fn heading(&self, exchange: &Exchange<'_>) -> Markup {
+        let asked = exchange.asked.and_then(|entry| match &entry.message {
+            Message::User { text, .. } => Some(Attached::find(text).words),
+            Message::Assistant { .. } | Message::Tool { .. } => None,
+        });
+        let words = |text: &str| text.split_whitespace().take(HEADING_WORDS).collect::<Vec<_>>().join(" ");
+        let heading = asked.map(words).filter(|words| !words.is_empty()).unwrap_or_else(|| "Kai".to_owned());
+        html! { h2 class="seen-not" dir="auto" { (heading) } }
     }
 
     /// Which model answered and when, and the buttons to copy the answer or to answer again.
@@ -240,10 +266,10 @@ impl RenderContext<'_> {
     }
 
     /// The user's message, with its files, and attached text folded below it.
-    fn asked(&self, text: &str, files: &[Attachment]) -> Markup {
+    fn asked(&self, text: &str, files: &[Attachment], is_hit: bool) -> Markup {
         let Attached { words, attachment, is_message } = Attached::find(text);
         html! {
-            article class={ "said" @if words.is_empty() { " bare" } } data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
+            article class={ "said" @if words.is_empty() { " bare" } } id=[is_hit.then_some("hit")] data-testid="message-user" aria-label=(self.lang.talk_you()) dir="auto" {
                 (words)
                 (attach::shown(files, self.lang))
                 @if let Some(attachment) = attachment {
@@ -261,10 +287,10 @@ impl RenderContext<'_> {
 
     /// Everything the model said in this exchange.
     fn reply(&self, exchange: &Exchange<'_>) -> Markup {
-        let texts = texts(exchange);
+        let (texts, is_hit) = (texts(exchange), exchange.has(self.hit).1);
         html! {
             @if !texts.is_empty() {
-                article class="answer" data-testid="message-assistant" aria-label="Kai" dir="auto" {
+                article class="answer" id=[is_hit.then_some("hit")] data-testid="message-assistant" aria-label="Kai" dir="auto" {
                     @for text in &texts { (markdown::render(text, self.lang)) }
                 }
             }

@@ -1,8 +1,10 @@
 //! The data that a page of the chat is rendered from: what the store holds, and the state of the running turns.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Kind, Revision, Whole};
+use kai_assistant::agent::listing::{self, Found, Listed, PAGE, Shelf};
 use kai_assistant::agent::queued::{self, Queued};
 use kai_assistant::db::DbError;
 use kai_assistant::settings::Values;
@@ -38,6 +40,79 @@ pub(super) struct Place {
     /// The draft that the user edits.
     #[serde(default)]
     pub(super) edit: Option<i64>,
+    /// The whole query, which says what is unfolded in the list.
+    #[serde(default)]
+    pub(super) query: BTreeMap<String, String>,
+}
+
+/// The most chats that the list shows, however far somebody goes on.
+const MOST_LISTED: usize = 100 * PAGE;
+
+impl Place {
+    /// The value of a query parameter; empty if there is none.
+    pub(super) fn says(&self, name: &str) -> &str {
+        self.query.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// The same place with other values for these query parameters; an empty one leaves its parameter out.
+    pub(super) fn with(&self, changes: &[(&str, &str)]) -> String {
+        let mut query: BTreeMap<&str, &str> =
+            self.query.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        query.extend(changes.iter().copied());
+        let pairs = query.into_iter().filter(|(_, value)| !value.is_empty());
+        format!("?{}", form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish())
+    }
+
+    /// How many chats the list shows.
+    pub(super) fn listed(&self) -> usize {
+        self.says("listed").parse().unwrap_or(PAGE).clamp(PAGE, MOST_LISTED)
+    }
+
+    /// The message that a search led to.
+    fn hit(&self) -> Option<i64> {
+        self.says("hit").parse().ok()
+    }
+}
+
+/// The chats in the list.
+pub(super) enum ChatList {
+    All {
+        chats: Listed<Conversation>,
+        asked: Asked,
+    },
+    /// What a search found.
+    Found(Listed<Found>),
+}
+
+/// Questions of a command line, which the list keeps apart.
+pub(super) struct Asked {
+    pub(super) count: usize,
+    pub(super) is_unfolded: bool,
+    /// Empty unless they are unfolded.
+    pub(super) rows: Listed<Conversation>,
+}
+
+impl ChatList {
+    fn ids(&self) -> Vec<ConversationId> {
+        match self {
+            Self::All { chats, asked } => {
+                chats.rows.iter().chain(&asked.rows.rows).map(|chat| chat.id).collect()
+            }
+            Self::Found(found) => found.rows.iter().map(|found| found.chat.id).collect(),
+        }
+    }
+
+    fn read(tx: &Transaction<'_>, place: &Place, chat: Option<&Whole>) -> Result<Self, DbError> {
+        let most = place.listed();
+        if !place.q.trim().is_empty() {
+            return Ok(Self::Found(listing::search(tx, &place.q, most)?));
+        }
+        let is_here = chat.is_some_and(|chat| chat.asked && !chat.pinned);
+        let is_unfolded = if is_here { place.says("asked") != "no" } else { place.says("asked") == "yes" };
+        let rows = if is_unfolded { listing::shelf(tx, Shelf::Asked, most)? } else { Listed::default() };
+        let asked = Asked { count: listing::count(tx, Shelf::Asked)?, is_unfolded, rows };
+        Ok(Self::All { chats: listing::shelf(tx, Shelf::Chats, most)?, asked })
+    }
 }
 
 /// What the store holds for a page. All but the drafts is read in one transaction.
@@ -47,7 +122,9 @@ pub(super) struct Stored {
     pub(super) reached: Revision,
     /// The conversation is being answered, by a turn of ours or by a command in another process.
     pub(super) held: bool,
-    pub(super) list: Vec<Conversation>,
+    pub(super) list: ChatList,
+    /// Where in the conversation the message stands that a search led to.
+    pub(super) hit: Option<usize>,
     /// What waits until the running answer has ended.
     pub(super) queued: Vec<Queued>,
     /// The models that can be chosen for the conversation.
@@ -85,10 +162,11 @@ pub(super) async fn stored(
             (Some(id), _) => conversation::whole(tx, id)?,
             (None, _) => None,
         };
-        let list = if place.q.trim().is_empty() {
-            conversation::list(tx)?
-        } else {
-            conversation::search(tx, &place.q)?
+        let chat = named(tx, place.chat, chat)?;
+        let list = ChatList::read(tx, &place, chat.as_ref())?;
+        let hit = match (place.chat, place.hit()) {
+            (Some(id), Some(entry)) => listing::position(tx, id, entry)?,
+            _ => None,
         };
         let queued = place.chat.map_or(Ok(vec![]), |id| queued::all(tx, id))?;
         let model = place.chat.map_or(Ok(None), |id| conversation::model(tx, id))?;
@@ -102,6 +180,7 @@ pub(super) async fn stored(
             reached,
             held,
             list,
+            hit,
             queued,
             models,
             model,
@@ -114,6 +193,17 @@ pub(super) async fn stored(
         })
     };
     web.app.db.read(read).await
+}
+
+/// The conversation with the name and the place that it has now: they change without its messages.
+fn named(
+    tx: &Transaction<'_>,
+    id: Option<ConversationId>,
+    chat: Option<Whole>,
+) -> Result<Option<Whole>, DbError> {
+    let (Some(id), Some(chat)) = (id, chat) else { return Ok(None) };
+    let (name, pinned) = listing::placed(tx, id)?;
+    Ok(Some(Whole { name, pinned, ..chat }))
 }
 
 /// Everything that a page of the chat is rendered from.
@@ -137,7 +227,7 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     pub(super) fn of(web: &Web, place: &'a Place, stored: &'a Stored, csrf: &'a str) -> Self {
         let lang = App::lang(&stored.values, &web.app.env);
-        let busy = stored.list.iter().map(|listed| listed.id).filter(|id| web.turns.is_running(*id));
+        let busy = stored.list.ids().into_iter().filter(|id| web.turns.is_running(*id));
         Self {
             place,
             stored,
@@ -150,6 +240,12 @@ impl<'a> View<'a> {
             deleted: web.bin.newest(UndoPlace::InChats, web.app.clock.now()),
             pairings: pairing::waiting(&web.app),
         }
+    }
+
+    /// The title of the conversation.
+    pub(super) fn title(&self) -> &'a str {
+        let of = |chat: &'a Whole| title(chat.name.as_deref(), chat.kind, &chat.title, self.lang);
+        self.stored.chat.as_ref().map_or(self.lang.chat_new(), of)
     }
 
     /// Is a turn of the page running in this conversation?
@@ -175,9 +271,10 @@ impl<'a> View<'a> {
     }
 }
 
-/// The title that the page shows. The chat with the heartbeat's reports is named in the user's language.
-pub(super) fn title(kind: Kind, title: &str, lang: Lang) -> &str {
-    if kind == Kind::Heartbeat { lang.list_heartbeat() } else { title }
+/// The title that the page shows: the name that the user gave the chat, or what it is called by itself. The chat with
+/// the heartbeat's reports is named in the user's language.
+pub(super) fn title<'a>(name: Option<&'a str>, kind: Kind, title: &'a str, lang: Lang) -> &'a str {
+    name.unwrap_or(if kind == Kind::Heartbeat { lang.list_heartbeat() } else { title })
 }
 
 /// The newest entry that is not a heartbeat's report: reports are not part of the exchange between the user and Kai.

@@ -128,6 +128,14 @@ impl Browser {
         self.post("actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]}));
     }
 
+    /// Presses a key while another is held.
+    pub(crate) fn chord(&self, held: &str, key: &str) {
+        let stroke = |kind: &str, key: &str| json!({"type": kind, "value": key});
+        let actions = [("keyDown", held), ("keyDown", key), ("keyUp", key), ("keyUp", held)];
+        let actions: Vec<Value> = actions.iter().map(|(kind, key)| stroke(kind, key)).collect();
+        self.post("actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]}));
+    }
+
     /// Waits until an element with this test id is there.
     pub(crate) fn until_seen(&self, testid: &str) {
         self.until(testid, &format!("return !!document.querySelector('[data-testid=\"{testid}\"]')"));

@@ -11,6 +11,8 @@ mod ask;
 #[cfg(feature = "foss")]
 mod attach;
 #[cfg(feature = "foss")]
+mod axe;
+#[cfg(feature = "foss")]
 mod banners;
 #[cfg(feature = "foss")]
 mod browser;
@@ -45,6 +47,8 @@ mod keyring;
 mod killed;
 #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "the stories of the foss edition need more"))]
 mod kit;
+#[cfg(feature = "foss")]
+mod list;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod no_desktop;
 #[cfg(all(target_os = "linux", feature = "foss"))]

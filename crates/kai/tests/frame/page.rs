@@ -121,7 +121,7 @@ fn it_streams_in(browser: &Browser, daemon: &Daemon, provider: &Provider) {
     assert!(html.contains("<strong>noon</strong>") && html.contains("&lt;img"), "{html}");
     assert!(!html.contains("<img") && !html.contains("href"), "{html}");
     assert!(browser.run("return document.body.innerText").as_str().unwrap().contains("Answered by mine"));
-    assert_eq!(browser.texts("conversation-list"), ["What time is it?"], "the first words are the title");
+    assert_eq!(browser.texts("chat-title"), ["What time is it?"], "the first words are the title");
     browser.until_live();
     say(browser, "Sure?");
     until_answered(browser, 2);
@@ -272,6 +272,9 @@ fn all_is_done_with_keys(browser: &Browser) {
     reach("what-kai-did-summary");
     browser.press(ENTER);
     browser.until("it to unfold", "return document.querySelector('.did').open");
+    reach("chat-options");
+    browser.press(ENTER);
+    browser.until_seen("chat-delete");
     reach("chat-delete");
     browser.press(ENTER);
     browser.until_seen("undo");

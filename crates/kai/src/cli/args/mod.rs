@@ -110,7 +110,7 @@ pub(super) enum Command {
         #[command(flatten)]
         chat: WhichChat,
     },
-    /// See, search and delete chats
+    /// See, search, name, export and delete chats
     #[command(
         subcommand,
         after_help = "Examples:\n  kai chats list\n  kai chats search \"green tea\"\n  kai chats show 7"
@@ -257,6 +257,14 @@ impl WhichChat {
             (None, false) => Which::New,
         }
     }
+
+    /// The same for a single question, for which a new chat is listed apart.
+    pub(super) fn meant_by_question(self) -> Which {
+        match self.meant() {
+            Which::New => Which::Question,
+            other => other,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -276,6 +284,40 @@ pub(super) enum ChatsCommand {
         /// Number of the chat, from `kai chats list`
         #[arg(value_parser = number)]
         id: i64,
+    },
+    /// Give one chat a name
+    #[command(after_help = "Examples:\n  kai chats rename 7 \"Green tea\"\n  kai chats rename 7 \"\"")]
+    Rename {
+        /// Number of the chat, from `kai chats list`
+        #[arg(value_parser = number)]
+        id: i64,
+        /// The name; empty to call the chat by its first words again
+        name: String,
+    },
+    /// Keep one chat at the top of the page's list
+    #[command(after_help = "Example:\n  kai chats pin 7")]
+    Pin {
+        /// Number of the chat, from `kai chats list`
+        #[arg(value_parser = number)]
+        id: i64,
+    },
+    /// Let one chat go back among the others
+    #[command(after_help = "Example:\n  kai chats unpin 7")]
+    Unpin {
+        /// Number of the chat, from `kai chats list`
+        #[arg(value_parser = number)]
+        id: i64,
+    },
+    /// Write one chat as Markdown
+    #[command(
+        after_help = "One-time codes that Kai hides are not in the file.\n\nExamples:\n  kai chats export 7 tea.md\n  kai chats export 7 | less"
+    )]
+    Export {
+        /// Number of the chat, from `kai chats list`
+        #[arg(value_parser = number)]
+        id: i64,
+        /// The file to write; without it, the chat is printed
+        file: Option<PathBuf>,
     },
     /// Delete one chat
     #[command(after_help = "Example:\n  kai chats delete 7")]

@@ -444,7 +444,9 @@ pub(super) fn chats(rows: &[ChatRow]) -> String {
     let row = |row: &ChatRow| {
         // To the minute, which is enough to tell them apart.
         let minute = row.updated_local.get(..16).map(spoken).unwrap_or_default();
-        (row.conversation.id.0.to_string(), format!("{minute}  {}", visible(&row.conversation.title)))
+        let pinned = if row.conversation.pinned { " (pinned)" } else { "" };
+        let called = visible(row.conversation.called());
+        (row.conversation.id.0.to_string(), format!("{minute}  {called}{pinned}"))
     };
     columns(&rows.iter().map(row).collect::<Vec<_>>())
 }

@@ -449,7 +449,7 @@
   }).observe(pages);
   chat?.rest(true);
   reveal(new Map());
-  window.kai = { little, places, hold, say };
+  window.kai = { little, places, hold, say, follow };
   follow();
   // Shows that Kai is not running when it is not; see sw.js.
   navigator.serviceWorker?.register(`/sw.js?lang=${document.documentElement.lang}`).catch(() => {});

@@ -25,14 +25,14 @@ use kai_assistant::settings::{THEME, Values};
 use kai_assistant::untrusted::Attached;
 use kai_words::{Lang, said};
 use maud::{Markup, html};
-pub(super) use place::{INBOX, Place, path};
+pub(super) use place::{INBOX, Place, finding, path};
 use serde::Deserialize;
 
 use super::notice::Notice;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, View};
-use super::{assets, chat, drafts, frame, icons, page, regions, reply};
+use super::{assets, chat, dialogs, drafts, frame, icons, page, regions, reply};
 use crate::app::App;
 use crate::app::sessions::Session;
 use crate::commands::inbox::{self, Dismissed};
@@ -106,6 +106,7 @@ fn frame_place(place: &Place) -> view::Place {
         q: place.says("q").to_owned(),
         whole: place.says("whole").parse().ok(),
         edit: place.says("edit").parse().ok(),
+        query: place.query().clone(),
     }
 }
 
@@ -148,6 +149,7 @@ fn body(view: &View<'_>, place: &Place, sheet: &Sheet, demo: bool) -> Markup {
                 h1 dir="auto" { (sheet.heading) }
                 @if demo { span class="tag" { (lang.chat_demo()) span class="roomy" { ": " (lang.chat_demo_simulated()) } } }
                 span class="tag offline" id="offline" role="status" {}
+                (dialogs::opener(lang))
             }
             div id="banners" role="region" aria-label=(lang.chat_attention()) aria-live="polite" { (banners) }
             main id="main" tabindex="-1" {
@@ -190,7 +192,7 @@ pub(super) async fn sight(web: &Web, session: &Session, place: &Place) -> Result
 }
 
 /// Fetches what a page needs beside it. Open pages are shown anew when it is there.
-fn begin(web: &Web, fetching: Vec<Fetching>) {
+pub(super) fn begin(web: &Web, fetching: Vec<Fetching>) {
     for fetching in fetching {
         let web = web.clone();
         tokio::spawn(async move {
@@ -201,7 +203,7 @@ fn begin(web: &Web, fetching: Vec<Fetching>) {
 }
 
 /// Names the sender of a message: a contact's name beside the number, or the app.
-fn sender(item: &Item) -> String {
+pub(super) fn sender(item: &Item) -> String {
     let from = item.from.line(SENDER);
     match &item.name {
         Some(name) => format!("{} · {from}", name.line(SENDER)),

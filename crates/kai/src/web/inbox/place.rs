@@ -27,6 +27,10 @@ impl Place {
         Self { message: message.to_owned(), query }
     }
 
+    pub(super) fn query(&self) -> &BTreeMap<String, String> {
+        &self.query
+    }
+
     /// The value of a query parameter; empty if there is none.
     pub(in crate::web) fn says(&self, name: &str) -> &str {
         self.query.get(name).map(String::as_str).unwrap_or_default()
@@ -71,7 +75,7 @@ pub(super) fn of_phone(phone: SourceId) -> String {
 }
 
 /// The address of a list with everything that these words find.
-pub(super) fn finding(words: &str) -> String {
+pub(in crate::web) fn finding(words: &str) -> String {
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("find", words).finish();
     format!("{INBOX}?{query}")
 }

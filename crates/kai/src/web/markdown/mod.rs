@@ -127,6 +127,8 @@ struct Writer<'a> {
     code: Option<(CowStr<'a>, String)>,
     table: Table,
     notes: Notes<'a>,
+    /// The headings that the text stands under, as it numbers them.
+    headings: Vec<HeadingLevel>,
 }
 
 /// The link that is being written, and what stands in it so far.
@@ -156,7 +158,15 @@ struct Notes<'a> {
 
 impl<'a> Writer<'a> {
     fn new(lang: Lang) -> Self {
-        Self { lang, out: vec![], link: None, code: None, table: Table::default(), notes: Notes::default() }
+        Self {
+            lang,
+            out: vec![],
+            link: None,
+            code: None,
+            table: Table::default(),
+            notes: Notes::default(),
+            headings: vec![],
+        }
     }
 
     fn take(&mut self, event: Event<'a>) {
@@ -187,7 +197,9 @@ impl<'a> Writer<'a> {
                 none => *none = Some(Link { address: dest_url, inside: vec![], images: 0 }),
             },
             Tag::Heading { level, id, classes, attrs } => {
-                self.put(Event::Start(Tag::Heading { level: lower(level), id, classes, attrs }));
+                self.headings.retain(|above| *above < level);
+                self.headings.push(level);
+                self.put(Event::Start(Tag::Heading { level: self.heading(), id, classes, attrs }));
             }
             Tag::CodeBlock(kind) => {
                 let info = match kind {
@@ -221,7 +233,7 @@ impl<'a> Writer<'a> {
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Image | TagEnd::Link => self.end_link(),
-            TagEnd::Heading(level) => self.put(Event::End(TagEnd::Heading(lower(level)))),
+            TagEnd::Heading(_) => self.put(Event::End(TagEnd::Heading(self.heading()))),
             TagEnd::CodeBlock => self.end_code(),
             TagEnd::Table => {
                 self.put(Event::End(TagEnd::Table));
@@ -242,6 +254,17 @@ impl<'a> Writer<'a> {
                 }
             }
             other => self.put(Event::End(other)),
+        }
+    }
+
+    /// The level of the heading that is being written. The page has its own headings above, and none is left out below
+    /// them, whatever the text numbers its own.
+    fn heading(&self) -> HeadingLevel {
+        match self.headings.len() {
+            0 | 1 => HeadingLevel::H3,
+            2 => HeadingLevel::H4,
+            3 => HeadingLevel::H5,
+            _ => HeadingLevel::H6,
         }
     }
 
@@ -391,16 +414,6 @@ fn wide(lang: Lang) -> String {
     open.into_string().trim_end_matches("</div>").to_owned()
 }
 
-/// Lowers a heading by two levels, since the page has its own headings above.
-fn lower(level: HeadingLevel) -> HeadingLevel {
-    match level {
-        HeadingLevel::H1 => HeadingLevel::H3,
-        HeadingLevel::H2 => HeadingLevel::H4,
-        HeadingLevel::H3 => HeadingLevel::H5,
-        HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => HeadingLevel::H6,
-    }
-}
-
 /// The check that any text renders to plain tags and external links only. The targets in `fuzz/` use it too.
 #[cfg(any(test, fuzzing))]
 pub(crate) mod checks {
@@ -509,6 +522,7 @@ mod tests {
         for (written, expected) in [
             ("**Two** `new`", "<p><strong>Two</strong> <code>new</code></p>\n"),
             ("# Big", "<h3>Big</h3>\n"),
+            ("### a\n\n# b\n\n#### c\n\n## d", "<h3>a</h3>\n<h3>b</h3>\n<h4>c</h4>\n<h4>d</h4>\n"),
             ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
             ("a <img src=x onerror=alert(1)> b", "<p>a &lt;img src=x onerror=alert(1)&gt; b</p>\n"),
             (

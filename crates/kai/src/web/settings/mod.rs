@@ -40,12 +40,13 @@ use parts::Region;
 
 use super::state::Web;
 use super::times::Times;
-use super::{frame, icons, page, pairing};
+use super::{dialogs, frame, icons, page, pairing};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::failure::Failure;
 
-fn icon(page: Page) -> Markup {
+/// The icon of a page.
+pub(super) fn icon(page: Page) -> Markup {
     match page {
         Page::Agent => icons::heart(),
         Page::Tools => icons::build(),
@@ -188,6 +189,7 @@ fn body(ctx: &PageContext<'_>, mut regions: Vec<Region>) -> Markup {
                             span class="tag" { (ctx.lang.settings_demo()) span class="roomy" { ": " (ctx.lang.settings_demo_what()) } }
                         }
                         span class="tag offline" id="offline" role="status" {}
+                        (dialogs::opener(ctx.lang))
                     }
                     p id="toast" role="alert" {}
                     div id="banners" role="region" aria-label=(ctx.lang.chat_attention()) aria-live="polite" {

@@ -242,6 +242,10 @@ impl Scene {
         self.see("drafts_discard_all", "drafts", json!({"discard_all": {"ids": [2]}})).await;
         self.see("drafts_undo", "drafts", json!("undo")).await;
         self.see("discard", "sms", json!({"discard": {"id": 2}})).await;
+        self.see("chats_rename", "chats_rename", json!({"id": 2, "name": "Dinner"})).await;
+        self.see("chats_pin", "chats_pin", json!({"id": 2, "pinned": true})).await;
+        self.see("chats_list", "chats_list", Value::Null).await;
+        self.see("chats_export", "chats_export", json!({"id": 2})).await;
         self.see("chats_delete", "chats_delete", json!({"id": 2})).await;
     }
 

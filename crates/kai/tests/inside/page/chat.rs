@@ -19,7 +19,7 @@ fn until_answered(visitor: &mut Visitor<'_>, count: usize) {
 }
 
 fn titles(visitor: &Visitor<'_>) -> Vec<String> {
-    visitor.text_of_children("conversation-list")
+    visitor.texts("chat-title").into_iter().map(str::to_owned).collect()
 }
 
 #[test]
@@ -118,11 +118,11 @@ fn the_chat_speaks_german_and_what_is_written_goes_its_own_way() {
     visitor.reload();
     let html = &visitor.answer.text;
     for block in
-        ["<ul dir=\"auto\">", "<blockquote dir=\"auto\">", "<span class=\"chat-title\" dir=\"auto\">"]
+        ["<ul dir=\"auto\">", "<blockquote dir=\"auto\">", "data-testid=\"chat-title\" dir=\"auto\">"]
     {
         assert!(html.contains(block), "{block} in {html}");
     }
-    visitor.press("chat-delete");
+    visitor.press("chat-menu-delete");
     assert!(visitor.says("„مرحبا“ gelöscht."), "{}", visitor.answer.text);
     say(&mut visitor, "Los");
     visitor.until_seen("chat-error");
@@ -143,7 +143,8 @@ fn conversations_are_found_deleted_and_taken_back() {
     visitor.open("/c/2?q=neun");
     assert_eq!(titles(&visitor), ["Wann öffnet der Teeladen?"]);
     visitor.open("/c/1");
-    visitor.press_at(visitor.within(("id", "chat-1"), "chat-delete"));
+    visitor.press_at(visitor.within(("id", "chat-1"), "chat-options"));
+    visitor.press("chat-delete");
     assert_eq!(visitor.path, "/");
     assert!(visitor.answer.text.contains("<title>Where are ships?"), "the other one");
     let listed = || -> Vec<Value> { house.show("chats_list").as_array().unwrap().clone() };

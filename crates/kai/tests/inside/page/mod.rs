@@ -8,6 +8,7 @@ mod document;
 mod door;
 #[cfg(feature = "foss")]
 mod drafts;
+mod finder;
 mod general;
 mod german;
 mod going_on;
@@ -15,6 +16,7 @@ mod house;
 #[cfg(feature = "foss")]
 mod inbox;
 mod ledger;
+mod list;
 mod model;
 mod models;
 #[cfg(feature = "foss")]
