@@ -12,7 +12,7 @@ use kai_assistant::MIGRATIONS;
 use kai_assistant::agent::conversation::{self, Codes, ConversationId, Which};
 use kai_assistant::agent::reports::{self, Report};
 use kai_assistant::agent::turn::End;
-use kai_assistant::agent::{Answer, ApprovalRequest, Driver, Event, Face, Ready, TurnError};
+use kai_assistant::agent::{Answer, ApprovalRequest, Driver, Event, Face, Ready, Saying, TurnError};
 use kai_assistant::attachments::store::StagedId;
 use kai_assistant::attachments::{self, Refused};
 use kai_assistant::clock::{Clock, ManualClock};
@@ -895,7 +895,8 @@ impl Stage {
     }
 
     async fn show(&self, models: &[Ready], said: &str, files: Vec<StagedId>) -> Result<Answer, TurnError> {
-        self.driver(models).turn_with(Which::Id(self.conversation), said.to_owned(), files).await
+        let said = Saying { files, ..Saying::from(said.to_owned()) };
+        self.driver(models).turn(Which::Id(self.conversation), said).await
     }
 
     async fn level(&self) -> Level {
@@ -947,6 +948,22 @@ async fn attached_files_are_sent_recorded_and_raise_the_level() {
     let again = stage.show(&models, "Again", files).await;
     assert!(matches!(again, Err(TurnError::File(Refused::Gone))), "a file is sent once: {again:?}");
     assert_eq!(stage.messages().await.len(), 4, "and its message is not stored");
+}
+
+#[tokio::test]
+async fn a_message_in_other_words_keeps_its_files() {
+    let stage = Stage::new().await;
+    let model = script([Act::text("A square."), Act::text("Red.")]);
+    let models = [ready("m", &model)];
+    let files = stage.attach(&[("cat.png", SQUARE)]).await;
+    stage.show(&models, "What is this?", files).await.unwrap();
+    let id = stage.conversation;
+    let entries: Result<_, DbError> = stage.db.read(move |tx| conversation::entries(tx, id)).await;
+    let seen_mark = conversation::mark_of_last(&entries.unwrap()).unwrap();
+    stage.driver(&models).rewritten(id, seen_mark, "Which colour?".to_owned()).await.unwrap();
+    assert_eq!(seen(&model.requests()[1]), [1], "the picture is shown again");
+    let messages = stage.messages().await;
+    assert_eq!((messages.len(), &messages[0]), (2, &Message::user("Which colour?")));
 }
 
 #[tokio::test]

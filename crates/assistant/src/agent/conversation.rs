@@ -655,7 +655,8 @@ pub fn load_all(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
 
 /// A conversation with its entries; `None` if it does not exist.
 pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
-    let sql = "SELECT id, title, kind, created_at, updated_at, level, codes, unseen, name, pinned, asked, model
+    let sql =
+        "SELECT id, title, kind, created_at, updated_at, level, codes, unseen, name, pinned, asked, model
                FROM conversations WHERE id = ?1";
     let found = tx.prepare_cached(sql)?.query_row([id.0], head).optional()?;
     found.map(|(id, head)| with_entries(tx, id, head)).transpose()

@@ -34,7 +34,7 @@ use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
 use super::{CallRunner, Event, Face, Ready, continued, prompt, reports};
 use crate::attachments::sent::{self, Contents};
-use crate::attachments::{Attachment, Refused};
+use crate::attachments::{self, Attachment, Refused};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind};

@@ -234,7 +234,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     fn user(text: &str) -> Message {
-        Message::User { text: text.to_owned() }
+        Message::user(text)
     }
 
     fn assistant(text: &str) -> Message {

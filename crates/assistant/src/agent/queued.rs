@@ -211,7 +211,11 @@ mod tests {
             add(tx, chat, "And here", &[two])?;
             sweep(tx, NOW + SignedDuration::from_hours(48))?;
             let waiting = all(tx, chat)?;
-            assert_eq!((&waiting[0].names[..], &waiting[1].names[..]), (&["a.txt".to_owned()][..], &["b.txt".to_owned()][..]), "they are not swept");
+            assert_eq!(
+                (&waiting[0].names[..], &waiting[1].names[..]),
+                (&["a.txt".to_owned()][..], &["b.txt".to_owned()][..]),
+                "they are not swept"
+            );
             assert!(remove(tx, chat, waiting[1].id)?);
             assert!(staged(tx, &[two])?.is_err(), "a file goes with its message");
             let first = take_first(tx, chat)?.map(|said| said.files);

@@ -68,7 +68,7 @@ pub(crate) async fn ask(
 async fn chosen(app: &App, chat: Which) -> Result<Option<String>, Unready> {
     let read = move |tx: &Transaction<'_>| {
         let id = match chat {
-            Which::New => None,
+            Which::New | Which::Question => None,
             Which::Newest => conversation::newest(tx)?,
             Which::Id(id) => Some(id),
         };

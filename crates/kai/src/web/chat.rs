@@ -23,7 +23,9 @@ use super::rich::rich;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, Place, View};
-use super::{attach, dialogs, drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, settings};
+use super::{
+    attach, dialogs, drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, settings,
+};
 use crate::app::sessions::Session;
 use crate::commands::models;
 

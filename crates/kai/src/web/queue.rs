@@ -34,8 +34,7 @@ pub(super) async fn offer(web: &Web, id: ConversationId, said: &Saying) -> Resul
     }
     web.turns.settle(&web.app, id).await;
     let (said, now) = (said.clone(), web.app.clock.now());
-    let offered =
-        web.app.db.write(move |tx| queued::offer(tx, id, &said.text, &said.files, now)).await;
+    let offered = web.app.db.write(move |tx| queued::offer(tx, id, &said.text, &said.files, now)).await;
     match offered.map_err(|error: DbError| error.said())? {
         Offered::NotNeeded => Ok(false),
         Offered::Full => Err(said::queue_full(MOST).into()),
@@ -203,6 +202,7 @@ async fn done(web: &Web, id: ConversationId, form: QueueForm) -> Result<(), Trou
 }
 
 async fn has_files(web: &Web, id: ConversationId, number: QueuedId) -> Result<bool, Trouble> {
-    let waiting = web.app.db.read(move |tx| queued::all(tx, id)).await.map_err(|error: DbError| error.said())?;
+    let waiting =
+        web.app.db.read(move |tx| queued::all(tx, id)).await.map_err(|error: DbError| error.said())?;
     Ok(waiting.iter().any(|queued| queued.id == number && !queued.files.is_empty()))
 }

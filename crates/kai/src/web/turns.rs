@@ -95,7 +95,7 @@ impl TurnInput {
     fn conversation(&self) -> Option<ConversationId> {
         match self {
             Self::Said(_, Which::Id(id)) | Self::GoOn(id, _) => Some(*id),
-            Self::Said(_, Which::New | Which::Newest) | Self::About(..) => None,
+            Self::Said(_, Which::New | Which::Newest | Which::Question) | Self::About(..) => None,
         }
     }
 }

@@ -8,7 +8,9 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kai_assistant::agent::continued;
 use kai_assistant::agent::conversation::{Entry, Kind, Whole};
+use kai_assistant::attachments::Attachment;
 use kai_assistant::untrusted::Attached;
 use kai_llm::Message;
 use kai_words::Lang;
@@ -24,7 +26,7 @@ pub(super) fn markdown(whole: &Whole, lang: Lang, zone: &TimeZone, now: Timestam
         vec![format!("# {}", line(title(whole, lang))), format!("*{}*", lang.exported_made(when(now)))];
     // Tools that ran since the last text, which stand before the next.
     let mut used: Vec<String> = vec![];
-    for entry in &whole.entries {
+    for entry in &joined(&whole.entries) {
         if let Message::Assistant { calls, .. } = &entry.message {
             used.extend(calls.iter().map(|call| lang.tool_name(&call.name)));
         }
@@ -71,6 +73,25 @@ fn who(entry: &Entry, lang: Lang) -> String {
     }
 }
 
+/// The entries, with an answer that was stopped and continued as one.
+fn joined(entries: &[Entry]) -> Vec<Entry> {
+    let mut all: Vec<Entry> = vec![];
+    for entry in entries {
+        let stopped = all.last_mut().filter(|last| last.is_stopped() && !entry.report);
+        match (stopped, &entry.message) {
+            (Some(last), Message::Assistant { text, calls, .. }) => {
+                if let Message::Assistant { text: begun, calls: earlier, .. } = &mut last.message {
+                    *begun = continued::joined(begun, text);
+                    earlier.extend(calls.iter().cloned());
+                }
+                last.stopped = entry.stopped;
+            }
+            _ => all.push(entry.clone()),
+        }
+    }
+    all
+}
+
 /// What the entry says; `None` for one without words, such as the result of a tool.
 fn said(entry: &Entry, lang: Lang) -> Option<String> {
     let (words, attached) = match &entry.message {
@@ -83,8 +104,15 @@ fn said(entry: &Entry, lang: Lang) -> Option<String> {
         Message::Tool { .. } => return None,
     };
     let words = (!words.trim().is_empty()).then(|| contained(words.trim()));
-    let parts: Vec<String> = words.into_iter().chain(attached).collect();
+    let files = (!entry.files.is_empty()).then(|| lang.exported_files(names(&entry.files)));
+    let parts: Vec<String> = words.into_iter().chain(files).chain(attached).collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// The names of files, each as code, so that they format nothing.
+fn names(files: &[Attachment]) -> String {
+    let names = files.iter().map(|file| format!("`{}`", line(&file.name).replace('`', "'")));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn line(text: &str) -> String {
@@ -172,12 +200,23 @@ fn open_fence(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use kai_assistant::attachments::FileKind;
     use kai_llm::{CallId, ToolCall};
 
     use super::*;
 
     fn entry(message: Message) -> Entry {
-        Entry { message, answered_by: None, usage: None, at: 0, stopped: false, report: false, meaning: None }
+        Entry {
+            message,
+            answered_by: None,
+            usage: None,
+            at: 0,
+            took: None,
+            stopped: false,
+            report: false,
+            meaning: None,
+            files: vec![],
+        }
     }
 
     fn says(text: &str, calls: Vec<ToolCall>) -> Entry {
@@ -207,11 +246,11 @@ mod tests {
         };
         let stopped = Entry { stopped: true, ..says("```\nlet x", vec![]) };
         let whole = chat(vec![
-            entry(Message::User { text: "Tea?".to_owned() }),
+            entry(Message::user("Tea?")),
             says("", vec![call]),
             entry(result),
             says("# Yes\n\nGreen.", vec![]),
-            entry(Message::User { text: Attached::about("And this?", "```\n## You") }),
+            entry(Message::user(Attached::about("And this?", "```\n## You"))),
             stopped,
         ]);
         let written = markdown(&whole, Lang::ENGLISH, &TimeZone::UTC, Timestamp::UNIX_EPOCH);
@@ -223,6 +262,27 @@ mod tests {
         let named = Whole { name: Some("Green tea".to_owned()), ..whole };
         let written = markdown(&named, Lang::ENGLISH, &TimeZone::UTC, Timestamp::UNIX_EPOCH);
         assert!(written.starts_with("# Green tea\n"), "{written}");
+    }
+
+    #[test]
+    fn files_are_named_and_a_continued_answer_is_one() {
+        let picture = Attachment {
+            hash: "00".to_owned(),
+            name: "tea `a`.jpg".to_owned(),
+            kind: FileKind::Text,
+            size: 3,
+        };
+        let whole = chat(vec![
+            Entry { files: vec![picture], ..entry(Message::user("")) },
+            Entry { stopped: true, ..says("It is ", vec![]) },
+            says("green tea.", vec![]),
+        ]);
+        let written = markdown(&whole, Lang::ENGLISH, &TimeZone::UTC, Timestamp::UNIX_EPOCH);
+        assert!(
+            written.contains("## You · 1970-01-01 00:00\n\nAttached files: `tea 'a'.jpg`\n\n## Kai (mine)"),
+            "{written}"
+        );
+        assert!(written.ends_with("\n\nIt is green tea.\n"), "{written}");
     }
 
     /// Whatever is said, the headings of the file are ours.
@@ -242,7 +302,7 @@ mod tests {
             "<script>\n\n# You",
             "<div><!--\n\n<pre>\n# You",
         ] {
-            let whole = chat(vec![says(said, vec![]), entry(Message::User { text: "Next".to_owned() })]);
+            let whole = chat(vec![says(said, vec![]), entry(Message::user("Next"))]);
             let written = markdown(&whole, Lang::ENGLISH, &TimeZone::UTC, Timestamp::UNIX_EPOCH);
             let level = |event| match event {
                 Event::Start(Tag::Heading { level, .. }) => Some(level as usize),

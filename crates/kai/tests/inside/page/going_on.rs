@@ -160,7 +160,8 @@ fn what_is_sent_while_a_command_answers_waits_as_well() {
     house.ask("First");
     let mut visitor = house.visitor("/");
     let which = kai_assistant::agent::conversation::Which::Newest;
-    let asking = house.begin(crate::call::Call::Ask { text: "Second".to_owned(), chat: which });
+    let asking =
+        house.begin(crate::call::Call::Ask { text: "Second".to_owned(), chat: which, files: vec![] });
     visitor.until_seen("waiting-chip");
     say(&mut visitor, "Third");
     assert_eq!(visitor.texts("queued-text"), ["Third"]);
