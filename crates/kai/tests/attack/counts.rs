@@ -293,9 +293,7 @@ impl Own {
         };
         let leads = |value: &str| {
             let value = value.to_lowercase();
-            ["/", "#", "?whole=", "?edit=", "http:", "https:", "mailto:"]
-                .iter()
-                .any(|start| value.starts_with(start))
+            ["/", "#", "?", "http:", "https:", "mailto:"].iter().any(|start| value.starts_with(start))
         };
         shape("")
             && attributes.iter().all(|(attribute, value)| {
