@@ -1001,6 +1001,20 @@ async fn a_picture_that_is_refused_is_learned_and_can_be_left_out() {
     assert_eq!(seen(&model.requests()[1]), [0]);
 }
 
+/// The picture was seen by another model, and this one's server refuses to take it along.
+#[tokio::test(start_paused = true)]
+async fn an_older_picture_that_is_refused_is_learned_as_well() {
+    let stage = Stage::new().await;
+    let place = kai_llm::Place { base_url: "http://h/v1".to_owned(), model: "m".to_owned() };
+    let no = Act::fails(ModelError::NoPictures { said: "words only".to_owned() });
+    let (eyes, model) = (script([Act::text("A square.")]), Arc::new(Scripted::new([no]).at(place.clone())));
+    let files = stage.attach(&[("cat.png", SQUARE)]).await;
+    stage.show(&[ready("eyes", &eyes)], "What is this?", files).await.unwrap();
+    stage.say(&[ready("m", &model)], "And now?").await.unwrap_err();
+    let blind: Result<_, DbError> = stage.db.read(kai_assistant::models::store::blind).await;
+    assert_eq!(blind.unwrap(), [place], "so another try leaves it out");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_next_model_is_one_that_can_see() {
     let stage = Stage::new().await;

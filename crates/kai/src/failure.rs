@@ -65,9 +65,7 @@ impl From<TurnError> for Failure {
         match error {
             TurnError::NoModel => failure.try_instead(SET_UP_A_MODEL),
             TurnError::Unknown(_) => failure.try_instead("kai chats list"),
-            TurnError::CannotSee { label } => {
-                failure.try_instead(format!("kai models pictures {label} yes, if it can"))
-            }
+            TurnError::CannotSee { label } => failure.try_instead(format!("kai models pictures {label} yes")),
             TurnError::Busy(_)
             | TurnError::TakenOver(_)
             | TurnError::NothingSaid(_)

@@ -23,12 +23,12 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::answer::answer;
 use crate::app::App;
-use crate::call::{Event, Hello, ToolState, VERSION, Word};
+use crate::call::{Call, Event, Hello, ToolState, VERSION, Word};
 use crate::failure::Failure;
 use crate::places::{Peer, Place, Places, Room};
 
 /// The longest call that is accepted. Only an import comes close to it.
-const LINE_LIMIT: u64 = 64 * 1024 * 1024;
+const LINE_LIMIT: u64 = 256 * 1024 * 1024;
 /// Longer calls than this are read one at a time.
 const SHORT_LINE: u64 = 256 * 1024;
 /// How long a caller may take to send its call.
@@ -119,7 +119,7 @@ struct CallerSlot {
 struct CallLine {
     line: Vec<u8>,
     /// Held until the call is answered, because a long call stays in memory until then.
-    _turn: Option<OwnedSemaphorePermit>,
+    turn: Option<OwnedSemaphorePermit>,
 }
 
 /// Reads the call. `None` if the caller sent nothing or was too slow.
@@ -128,7 +128,7 @@ async fn first_line(caller: &mut Caller, desk: &CallerSlot) -> Option<Result<Cal
     let heard = tokio::time::timeout(SILENCE, caller.read_until(b'\n', &mut line)).await;
     heard.ok()?.ok().filter(|length| *length > 0)?;
     if line.ends_with(b"\n") || caller.get_ref().limit() > 0 {
-        return Some(Ok(CallLine { line, _turn: None }));
+        return Some(Ok(CallLine { line, turn: None }));
     }
     let turn = tokio::time::timeout(TURN, Arc::clone(&desk.long).acquire_owned()).await;
     let Ok(Ok(turn)) = turn else { return Some(Err(Failure::failed(ONE_AT_A_TIME))) };
@@ -137,12 +137,12 @@ async fn first_line(caller: &mut Caller, desk: &CallerSlot) -> Option<Result<Cal
     if !line.ends_with(b"\n") && caller.get_ref().limit() == 0 {
         return Some(Err(Failure::usage(TOO_LONG)));
     }
-    Some(Ok(CallLine { line, _turn: Some(turn) }))
+    Some(Ok(CallLine { line, turn: Some(turn) }))
 }
 
-const ONE_AT_A_TIME: &str = "Kai is still importing another large file. Try again when it is done.";
+const ONE_AT_A_TIME: &str = "Kai is still reading another large file. Try again when it is done.";
 const TOO_LONG: &str =
-    "This is larger than the 64 MB that Kai accepts at once. Import one section at a time.";
+    "This is larger than the 256 MB that Kai accepts at once. Import one section at a time.";
 const BUSY: &str = "Kai is already working on as many commands as it can. Try again in a moment.";
 
 async fn converse(app: Arc<App>, stream: tokio::net::UnixStream, stop: CancellationToken, desk: CallerSlot) {
@@ -191,6 +191,10 @@ async fn respond(
     stop: CancellationToken,
 ) -> Result<serde_json::Value, Failure> {
     let Hello { tty, env, call, .. } = understand(&std::mem::take(&mut said.line))?;
+    // A question with files may wait for a person's approval, and others need not wait for that.
+    if let Call::Ask { .. } = call {
+        said.turn = None;
+    }
     let turn = call.watched();
     let (words, heard) = mpsc::unbounded_channel();
     let language = App::lang(&app.values().await?, &env);

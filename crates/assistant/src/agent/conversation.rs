@@ -403,7 +403,7 @@ pub fn append(
 
 /// Appends a message in which the user quotes one that others sent them, and raises the conversation to the level of
 /// that.
-pub(super) fn append_quoting(
+fn append_quoting(
     tx: &Transaction<'_>,
     id: ConversationId,
     text: String,
@@ -459,16 +459,21 @@ fn without_pictures(message: &Message) -> Message {
     }
 }
 
-/// Appends a message of the user with files, and raises the conversation to the level of those: somebody else may have
-/// written what is in them.
-pub(super) fn append_with_files(
+/// Appends a message of the user with its files and quotes, and raises the conversation to the level of those: somebody
+/// else may have written what is in them.
+pub(super) fn append_said(
     tx: &Transaction<'_>,
     id: ConversationId,
     text: String,
+    quotes: Vec<String>,
     files: &[Attachment],
     now: Timestamp,
 ) -> Result<(), DbError> {
-    append(tx, id, &[Message::user(text)], None, now)?;
+    if quotes.is_empty() {
+        append(tx, id, &[Message::user(text)], None, now)?;
+    } else {
+        append_quoting(tx, id, text, quotes, now)?;
+    }
     attach(tx, id, files)?;
     if let Some(first) = files.first() {
         // Words come first; a message without any is named after its file.
@@ -484,9 +489,7 @@ fn attach(tx: &Transaction<'_>, id: ConversationId, files: &[Attachment]) -> Res
     if files.is_empty() {
         return Ok(());
     }
-    let newest = "SELECT max(id) FROM entries WHERE conversation = ?1";
-    let entry = tx.prepare_cached(newest)?.query_row([id.0], |row| row.get(0))?;
-    attachments::store::attach(tx, entry, files)
+    attachments::store::attach(tx, last_entry(tx, id)?, files)
 }
 
 /// Updates what depends on new messages: the stored codes that were shown, and the time of the last message.

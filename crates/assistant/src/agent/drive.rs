@@ -29,7 +29,9 @@ use super::fitting::Fitting;
 use super::likely::likely;
 use super::meanings::Meanings;
 use super::meter::Meter;
-use super::opening::{Opened, Opening, Saying};
+use super::opening::{Opened, Opening};
+use super::queued::QueuedId;
+use super::saying::Saying;
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
 use super::{CallRunner, Event, Face, Ready, continued, prompt, reports};
@@ -250,6 +252,13 @@ impl Progress {
         has_some && self.pictures == Pictures::Shown
     }
 
+    /// Whether any message of the conversation has a picture that goes along.
+    fn sends_pictures(&self) -> bool {
+        let has_some =
+            |message: &Message| matches!(message, Message::User { pictures, .. } if !pictures.is_empty());
+        self.pictures == Pictures::Shown && self.turn.messages().iter().any(has_some)
+    }
+
     /// Handles the results of a round of calls.
     fn on_results(&mut self, results: Vec<ToolResult>) -> Step {
         let first = self.turn.messages().len();
@@ -419,9 +428,13 @@ impl Driver<'_> {
         self.answer(which, Opening::Said(said.into())).await
     }
 
-    /// Sends the first message that is queued in this conversation, and answers it.
-    pub async fn queued(&self, conversation: ConversationId) -> Result<Answer, TurnError> {
-        self.answer(Which::Id(conversation), Opening::Queued).await
+    /// Sends the first message that is queued in this conversation, and answers it. If one is meant, it has to be that.
+    pub async fn queued(
+        &self,
+        conversation: ConversationId,
+        meant: Option<QueuedId>,
+    ) -> Result<Answer, TurnError> {
+        self.answer(Which::Id(conversation), Opening::Queued(meant)).await
     }
 
     /// Replaces the user's last message, and answers it. `seen` names that message: [`conversation::mark_of_last`].
@@ -654,7 +667,7 @@ impl Driver<'_> {
         ready: &Ready,
         error: &ModelError,
     ) -> Result<(), DbError> {
-        let refused = matches!(error, ModelError::NoPictures { .. }) && progress.shows_pictures();
+        let refused = matches!(error, ModelError::NoPictures { .. }) && progress.sends_pictures();
         match ready.model.place().filter(|_| refused) {
             Some(place) => self.db.write(move |tx| models::store::refused_picture(tx, &place)).await,
             None => Ok(()),

@@ -21,6 +21,7 @@ mod opening;
 pub mod prompt;
 pub mod queued;
 pub mod reports;
+mod saying;
 pub mod soul;
 pub mod turn;
 mod unseen;
@@ -37,7 +38,7 @@ pub use drive::{Answer, Driver, TurnError};
 pub use hands::CallRunner;
 pub use meter::{Meter, Spent};
 pub use nobody::Nobody;
-pub use opening::Saying;
+pub use saying::Saying;
 pub(crate) use unseen::Veil;
 
 /// A model that is ready to be asked.

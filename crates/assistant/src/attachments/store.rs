@@ -47,7 +47,15 @@ pub fn sweep(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Deletes a file that the user took back before sending.
+/// Deletes a file that the user took back before sending. One that a queued message has by now stays with that.
+pub fn take_back(tx: &Transaction<'_>, id: StagedId) -> Result<(), DbError> {
+    let sql = "DELETE FROM staged_attachments WHERE id = ?1
+                   AND id NOT IN (SELECT value FROM queued, json_each(queued.files))";
+    tx.execute(sql, [id.0])?;
+    Ok(())
+}
+
+/// Deletes a file whose message was sent, or never will be.
 pub fn unstage(tx: &Transaction<'_>, id: StagedId) -> Result<(), DbError> {
     tx.execute("DELETE FROM staged_attachments WHERE id = ?1", [id.0])?;
     Ok(())

@@ -61,6 +61,7 @@ fn without_codes(mut whole: Whole, values: &Values) -> Whole {
 fn hide_in_files(whole: &mut Whole, veil: &Veil) {
     let mut contents = BTreeMap::new();
     for file in whole.entries.iter_mut().flat_map(|entry| &mut entry.files) {
+        file.name = veil.over_text(&file.name);
         let Some(content) = whole.contents.get(&file.hash) else { continue };
         let content = match content {
             FileContent::Text(text) => FileContent::Text(veil.over_text(text)),

@@ -4,7 +4,7 @@ mod markdown;
 
 use jiff::Timestamp;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
-use kai_assistant::agent::queued::{self, Queued};
+use kai_assistant::agent::queued::{self, Queued, QueuedId};
 use kai_assistant::agent::{Answer, Face, Saying, TurnError, listing, reports};
 use kai_assistant::attachments::store::StagedId;
 use kai_assistant::attachments::{self, Prepared, Refused};
@@ -135,8 +135,8 @@ pub(crate) enum GoOn {
     WithoutPictures,
     /// Goes on with the answer that was stopped.
     Continued,
-    /// Sends the first message that is queued.
-    Queued,
+    /// Sends the first message that is queued. If one is meant, it has to be that.
+    Queued(Option<QueuedId>),
     /// Replaces the words of the last message, which is the one that was seen.
     Rewritten { seen: String, words: String },
 }
@@ -155,7 +155,7 @@ pub(crate) async fn go_on(
         GoOn::Again => driver.again(chat).await?,
         GoOn::WithoutPictures => driver.again_without_pictures(chat).await?,
         GoOn::Continued => driver.continued(chat).await?,
-        GoOn::Queued => driver.queued(chat).await?,
+        GoOn::Queued(meant) => driver.queued(chat, meant).await?,
         GoOn::Rewritten { words, .. } if words.trim().is_empty() => return Err(Unanswered::Empty),
         GoOn::Rewritten { seen, words } => driver.rewritten(chat, seen, words).await?,
     }))
@@ -252,7 +252,8 @@ pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<TakenAway
         }
         let whole = conversation::whole(tx, id)?.ok_or(TurnError::Unknown(id))?;
         let whole = conversation::with_contents(tx, whole)?;
-        let queued = queued::all(tx, id)?;
+        let queued = queued::all(tx, id)?.into_iter().map(|queued| with_files(tx, queued));
+        let queued = queued.collect::<Result<_, DbError>>()?;
         conversation::delete(tx, id)?;
         Ok(TakenAway { whole, queued })
     };
@@ -262,15 +263,29 @@ pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<TakenAway
 /// A conversation that was deleted.
 pub(crate) struct TakenAway {
     pub(crate) whole: Whole,
-    /// What was queued in it.
-    queued: Vec<Queued>,
+    /// What was queued in it, with its files.
+    queued: Vec<(String, Vec<Prepared>)>,
+}
+
+fn with_files(tx: &Transaction<'_>, queued: Queued) -> Result<(String, Vec<Prepared>), DbError> {
+    let mut files = vec![];
+    for file in attachments::store::staged(tx, &queued.files)?.unwrap_or_default() {
+        if let Some(bytes) = attachments::store::bytes(tx, &file.hash)? {
+            files.push(Prepared { file, bytes });
+        }
+    }
+    Ok((queued.text, files))
 }
 
 /// Restores a conversation that was deleted, under a new id.
 pub(crate) async fn put_back(app: &App, taken: TakenAway) -> Result<ConversationId, DbError> {
+    let now = app.clock.now();
     let restore = move |tx: &Transaction<'_>| {
         let id = conversation::restore(tx, &taken.whole)?;
-        taken.queued.iter().try_for_each(|queued| queued::add(tx, id, &queued.text, &queued.files))?;
+        for (text, files) in &taken.queued {
+            let files = files.iter().map(|file| attachments::store::stage(tx, file, now));
+            queued::add(tx, id, text, &files.collect::<Result<Vec<_>, DbError>>()?)?;
+        }
         Ok(id)
     };
     app.db.write(restore).await

@@ -141,6 +141,15 @@ pub(crate) async fn ready_for(
     chosen_first(ready(app, env).await?, chosen)
 }
 
+/// The same, without asking servers for anything.
+pub(crate) async fn connected_for(
+    app: &App,
+    env: &CallerEnv,
+    chosen: Option<String>,
+) -> Result<Vec<Ready>, Unready> {
+    chosen_first(connected(app, env).await?, chosen)
+}
+
 fn chosen_first(mut ready: Vec<Ready>, chosen: Option<String>) -> Result<Vec<Ready>, Unready> {
     let Some(model) = chosen else { return Ok(ready) };
     let Some(at) = ready.iter().position(|ready| ready.label == model) else {

@@ -4,20 +4,22 @@ use std::sync::LazyLock;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use kai_assistant::agent::TurnError;
+use kai_assistant::agent::conversation::{self, ConversationId};
 use kai_assistant::attachments::store::{self, StagedId};
 use kai_assistant::attachments::{self, Attachment, FileKind, LARGEST, MOST, Prepared, Refused};
 use kai_assistant::models::vision::Vision;
 use kai_words::{Lang, Said};
 use maud::{Markup, html};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::state::Web;
-use super::{assets, icons, page, reasons, reply};
+use super::{assets, icons, page, picker, reasons, reply};
 use crate::app::App;
 use crate::commands::{chats, models};
 
@@ -38,7 +40,8 @@ pub(super) fn routes() -> Router<Web> {
     let style = get(async || assets::cached(STYLE, "text/css; charset=utf-8"));
     let script = get(async || assets::cached(SCRIPT, "text/javascript; charset=utf-8"));
     Router::new()
-        .route(UPLOAD, post(upload))
+        // The guard limits it.
+        .route(UPLOAD, post(upload).layer(DefaultBodyLimit::disable()))
         .route("/attach/{id}/remove", post(remove))
         .route("/files/{hash}", get(file))
         .route(&STYLE_PATH, style)
@@ -141,7 +144,12 @@ fn size(bytes: usize, lang: Lang) -> String {
 }
 
 /// Accepts a file and answers with its chip. A model that is known not to see pictures is named at once.
-async fn upload(State(web): State<Web>, headers: HeaderMap, body: Bytes) -> Response {
+async fn upload(
+    State(web): State<Web>,
+    Query(meant): Query<MeantFor>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let app = &web.app;
     let prepared = match attachments::prepare(name(&headers), body.to_vec()).await {
         Ok(prepared) => prepared,
@@ -152,7 +160,7 @@ async fn upload(State(web): State<Web>, headers: HeaderMap, body: Bytes) -> Resp
         Ok(id) => id,
         Err(error) => return reply::not_done(&headers, error.said()),
     };
-    let warning = if file.is_picture() { blind(app).await } else { None };
+    let warning = if file.is_picture() { blind(app, meant).await } else { None };
     let remedy = warning.as_ref().and_then(|trouble| trouble.remedy.as_ref());
     let told = json!({
         "chip": chip(id, &file, lang).into_string(),
@@ -166,9 +174,24 @@ async fn lang(app: &App) -> Lang {
     App::lang(&app.values().await.unwrap_or_default(), &app.env)
 }
 
+/// Where the message will be sent.
+#[derive(Deserialize)]
+struct MeantFor {
+    /// The number of the chat; empty for a new one.
+    #[serde(default)]
+    chat: String,
+    /// The model that is chosen for a new chat.
+    #[serde(default)]
+    model: String,
+}
+
 /// Why the model that would be asked cannot see pictures.
-async fn blind(app: &App) -> Option<super::remedy::Trouble> {
-    let ready = models::connected(app, &app.env).await.ok()?;
+async fn blind(app: &App, meant: MeantFor) -> Option<super::remedy::Trouble> {
+    let chosen = match meant.chat.parse() {
+        Ok(id) => app.db.read(move |tx| conversation::model(tx, ConversationId(id))).await.ok()?,
+        Err(_) => picker::named(meant.model),
+    };
+    let ready = models::connected_for(app, &app.env, chosen).await.ok()?;
     let first = ready.first().filter(|first| first.vision == Vision::No)?;
     Some(reasons::turn(&TurnError::CannotSee { label: first.label.clone() }))
 }
@@ -189,7 +212,7 @@ pub(super) fn too_large(headers: &HeaderMap) -> Said {
 
 /// Removes a file from the message that is being written.
 async fn remove(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
-    match web.app.db.write(move |tx| store::unstage(tx, StagedId(id))).await {
+    match web.app.db.write(move |tx| store::take_back(tx, StagedId(id))).await {
         Ok(()) => reply::done_here(&headers),
         Err(error) => reply::not_done(&headers, kai_assistant::db::DbError::said(&error)),
     }

@@ -41,8 +41,10 @@ impl Kept {
     /// The name by which the page refers to the item.
     fn title(&self) -> Said {
         match self {
-            Self::Chat(chat) if chat.whole.kind == Kind::Heartbeat => said::list_heartbeat(),
-            Self::Chat(chat) => chat.whole.title.as_str().into(),
+            Self::Chat(chat) if chat.whole.kind == Kind::Heartbeat && chat.whole.name.is_none() => {
+                said::list_heartbeat()
+            }
+            Self::Chat(chat) => chat.whole.called().into(),
             Self::Memory(removed) => removed.memory.key.as_str().into(),
             Self::Task(task, _) => task.description.as_str().into(),
             Self::Alarm(alarm) if alarm.label.is_empty() => said::alarm_title(),

@@ -203,11 +203,11 @@ fn composer(view: &View<'_>, regions: &Regions, untaken: Option<&RejectedMessage
     html! {
         form id="composer" method="post" action=(action) data-live {
             input type="hidden" name="csrf" value=(view.csrf);
-            (attach::button(view.lang))
             label class="seen-not" for="chat-input" { (view.lang.chat_input_label()) }
             textarea id="chat-input" name="text" data-testid="chat-input" rows="1" required dir="auto"
                 placeholder=(view.lang.chat_input()) autocomplete="off" { @if let Some(untaken) = untaken { (untaken.text) } }
             div class="row" {
+                (attach::button(lang))
                 div id="picker" { (picker) }
                 // In the row and not above the messages, where it would cover what can be tapped there.
                 button class="round to-end js-only" type="button" id="to-end" data-testid="to-end"

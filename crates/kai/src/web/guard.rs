@@ -30,8 +30,8 @@ const BODY_LIMIT: usize = 1024 * 1024;
 const BODY_TIME: Duration = Duration::from_secs(20);
 /// The form that uploads an export.
 pub(super) const IMPORT: &str = "/settings/general/import";
-/// Limit on an uploaded export; years of conversations fit.
-const FILE_LIMIT: usize = 64 * 1024 * 1024;
+/// Limit on an uploaded export; years of conversations fit, with hundreds of pictures.
+const FILE_LIMIT: usize = 256 * 1024 * 1024;
 /// Timeout for the upload, which may come over a slow network.
 const FILE_TIME: Duration = Duration::from_mins(5);
 /// How many bytes beyond the limit are read and discarded: a browser reads no response before it has sent its whole

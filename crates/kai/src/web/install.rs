@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use kai_words::said;
 use serde_json::json;
 
-use super::assets::{self, AROUND, FAVICON, MANIFEST, STYLE};
+use super::assets::{self, AROUND, FAVICON, FINDER_STYLE, MANIFEST, STYLE};
 use super::notice::Notice;
 
 /// The addresses that a browser reads without a session: it fetches them without cookies, and they hold nothing
@@ -31,7 +31,7 @@ pub(super) async fn manifest() -> Response {
 
 /// The script that shows the page below when Kai cannot be reached. It keeps nothing else.
 pub(super) async fn worker() -> Response {
-    let keeps = json!([OFFLINE, *STYLE]);
+    let keeps = json!([OFFLINE, *STYLE, *FINDER_STYLE]);
     let script = include_str!("assets/sw.js").replace("[/* KEEPS */]", &keeps.to_string());
     ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], script).into_response()
 }

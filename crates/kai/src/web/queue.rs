@@ -1,5 +1,6 @@
 //! What the user sends while Kai is answering. It waits on the page, where it can be edited or removed, and is sent when
-//! the answer has ended. If the answer was stopped or failed, it stays until the user sends it.
+//! the answer has ended. If the answer was stopped or failed, it stays until the user sends it, or until Kai has answered
+//! their next message.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use kai_assistant::agent::Saying;
 use kai_assistant::agent::conversation::{self, ConversationId, Entry};
-use kai_assistant::agent::queued::{self, MOST, Offered, Queued, QueuedId};
+use kai_assistant::agent::queued::{self, MOST, Offered, Queued, QueuedId, Released};
 use kai_assistant::db::DbError;
 use kai_words::{Lang, said};
 use maud::{Markup, html};
@@ -38,6 +39,7 @@ pub(super) async fn offer(web: &Web, id: ConversationId, said: &Saying) -> Resul
     match offered.map_err(|error: DbError| error.said())? {
         Offered::NotNeeded => Ok(false),
         Offered::Full => Err(said::queue_full(MOST).into()),
+        Offered::Refused(refused) => Err(refused.said().into()),
         Offered::Queued => {
             if !web.turns.is_running(id) {
                 tokio::spawn(after_another_process(web.clone(), id));
@@ -53,7 +55,7 @@ async fn after_another_process(web: Web, id: ConversationId) {
         () = web.stop.cancelled() => {}
         () = Turns::until_free(&web.app, id, LOOK) => {
             if let Err(trouble) = send_after_answer(&web, id).await {
-                tracing::info!(why = %trouble.why, "a queued message was not sent");
+                web.turns.keep_unsent(id, trouble);
             }
         }
     }
@@ -61,18 +63,18 @@ async fn after_another_process(web: Web, id: ConversationId) {
 
 /// Sends the first message that is queued, unless Kai is answering, or did not finish its last answer.
 async fn send_after_answer(web: &Web, id: ConversationId) -> Result<(), Trouble> {
-    let read = move |tx: &Transaction<'_>| {
-        let answered =
-            conversation::entries(tx, id)?.iter().rfind(|entry| !entry.report).is_some_and(Entry::is_answer);
-        let waits = queued::all(tx, id)?.first().is_some_and(|first| !first.held);
-        Ok(answered && waits)
+    let due = move |tx: &Transaction<'_>| {
+        let last = conversation::entries(tx, id)?;
+        let answered = last.iter().rfind(|entry| !entry.report).is_some_and(Entry::is_answer);
+        Ok(answered && queued::turn_comes(tx, id)?)
     };
-    let due = web.app.db.read(read).await.map_err(|error: DbError| error.said())?;
-    if due && !web.turns.is_running(id) { send(web, id).await } else { Ok(()) }
+    let due = web.app.db.write(due).await.map_err(|error: DbError| error.said())?;
+    if due && !web.turns.is_running(id) { send(web, id, None).await } else { Ok(()) }
 }
 
-async fn send(web: &Web, id: ConversationId) -> Result<(), Trouble> {
-    let queued = TurnInput::GoOn(id, GoOn::Queued);
+/// Sends the first message that is queued. If one is meant, it has to be that.
+async fn send(web: &Web, id: ConversationId, meant: Option<QueuedId>) -> Result<(), Trouble> {
+    let queued = TurnInput::GoOn(id, GoOn::Queued(meant));
     web.turns.start(&web.app, queued, web.stop.clone()).await.map(drop)
 }
 
@@ -101,7 +103,11 @@ fn waiting(id: ConversationId, queued: &Queued, may_send: bool, view: &View<'_>)
         }
         form class="foot quiet" method="post" action=(action(id)) data-live {
             (number(queued, view))
-            span { (if waits { lang.queue_waits() } else { lang.queue_stays() }) }
+            span {
+                @if waits { (lang.queue_waits()) }
+                @else if let Some(trouble) = view.unsent.as_ref().filter(|_| may_send) { (trouble.render(lang)) }
+                @else { (lang.queue_stays()) }
+            }
             @if may_send {
                 button type="submit" class="small" name="act" value="send" data-testid="queued-send" { (icons::send()) (lang.queue_send()) }
             }
@@ -182,23 +188,25 @@ pub(super) async fn act(
 async fn done(web: &Web, id: ConversationId, form: QueueForm) -> Result<(), Trouble> {
     let (number, act, text) = (QueuedId(form.number), form.act, form.text.replace("\r\n", "\n"));
     if act == Act::Send {
-        return send(web, id).await;
+        return send(web, id, Some(number)).await;
     }
     if act == Act::Save && text.trim().is_empty() && !has_files(web, id, number).await? {
         return Err(said::turn_no_text().into());
     }
+    let waits = |is_there: bool| if is_there { Released::Waits } else { Released::Gone };
     let change = move |tx: &Transaction<'_>| match act {
-        Act::Edit => queued::hold(tx, id, number),
+        Act::Edit => queued::hold(tx, id, number).map(waits),
         Act::Save => queued::release(tx, id, number, Some(&text)),
         Act::Cancel => queued::release(tx, id, number, None),
-        Act::Remove => queued::remove(tx, id, number),
-        Act::Send => Ok(true),
+        Act::Remove => queued::remove(tx, id, number).map(waits),
+        Act::Send => Ok(Released::Waits),
     };
-    if !web.app.db.write(change).await.map_err(|error: DbError| error.said())? {
-        return Err(said::queue_gone().into());
+    match web.app.db.write(change).await.map_err(|error: DbError| error.said())? {
+        Released::Gone => Err(said::queue_gone().into()),
+        Released::Waits => Ok(()),
+        // The answer that it waited for has ended while it was edited.
+        Released::Due => send_after_answer(web, id).await,
     }
-    // The answer that it waited for may have ended while it was edited, or while one before it was.
-    if act == Act::Edit { Ok(()) } else { send_after_answer(web, id).await }
 }
 
 async fn has_files(web: &Web, id: ConversationId, number: QueuedId) -> Result<bool, Trouble> {

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::agent::{self, ApprovalRequest, Face, Saying, queued};
-use kai_assistant::db::DbError;
 use kai_assistant::lock::lock;
 use kai_assistant::{hex, lease};
 use kai_llm::ToolCall;
@@ -33,6 +32,8 @@ const SETTLES: Duration = Duration::from_secs(3);
 #[derive(Default)]
 pub(super) struct Turns {
     known: Mutex<BTreeMap<ConversationId, Arc<Turn>>>,
+    /// Why the first queued message of a conversation could not be sent by itself.
+    unsent: Mutex<BTreeMap<ConversationId, Trouble>>,
     moved: watch::Sender<u64>,
 }
 
@@ -160,14 +161,26 @@ impl Turns {
         stop: CancellationToken,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         Box::pin(async move {
-            let waits = app.db.read(move |tx| Ok::<_, DbError>(!queued::all(tx, id)?.is_empty())).await;
-            if stop.is_cancelled() || !waits.is_ok_and(|waits| waits) {
+            if stop.is_cancelled() {
                 return;
             }
-            if let Err(trouble) = self.start(app, TurnInput::GoOn(id, GoOn::Queued), stop).await {
-                tracing::info!(why = %trouble.why, "a queued message was not sent");
+            let due = app.db.write(move |tx| queued::turn_comes(tx, id)).await;
+            if due.is_ok_and(|due: bool| due)
+                && let Err(trouble) = self.start(app, TurnInput::GoOn(id, GoOn::Queued(None)), stop).await
+            {
+                self.keep_unsent(id, trouble);
             }
         })
+    }
+
+    /// Keeps why a queued message could not be sent by itself, for the page to show.
+    pub(super) fn keep_unsent(&self, id: ConversationId, trouble: Trouble) {
+        lock(&self.unsent).insert(id, trouble);
+        self.move_on();
+    }
+
+    pub(super) fn unsent(&self, id: ConversationId) -> Option<Trouble> {
+        lock(&self.unsent).get(&id).cloned()
     }
 
     /// Removes a turn that was answered; keeps one that was not, to show how it ended.
@@ -225,6 +238,7 @@ impl Turns {
     /// Drops the turn of a conversation that was deleted.
     pub(super) fn forget(&self, id: ConversationId) {
         lock(&self.known).remove(&id);
+        lock(&self.unsent).remove(&id);
     }
 
     /// Answers a question. Only the first answer counts; returns `false` if the question is no longer open.
@@ -286,6 +300,7 @@ struct PageFace {
 impl PageFace {
     fn begins(&self, id: ConversationId) {
         let _ = self.id.set(id);
+        lock(&self.turns.unsent).remove(&id);
         lock(&self.turns.known).insert(id, Arc::clone(&self.turn));
         if let Some(began) = lock(&self.began).take() {
             let _ = began.send(id);

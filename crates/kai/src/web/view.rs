@@ -16,6 +16,7 @@ use serde::Deserialize;
 use super::bin::{Deleted, UndoPlace};
 use super::drafts::{self, Drafts};
 use super::pairing::{self, Pairings};
+use super::remedy::Trouble;
 use super::state::Web;
 use super::times::Times;
 use super::turns::{PendingApproval, Sight};
@@ -219,6 +220,8 @@ pub(super) struct View<'a> {
     pub(super) sight: Option<Sight>,
     /// Calls that wait for approval, in any conversation.
     pub(super) questions: Vec<(ConversationId, PendingApproval)>,
+    /// Why the first queued message could not be sent by itself.
+    pub(super) unsent: Option<Trouble>,
     pub(super) deleted: Option<Deleted>,
     /// Phones that ask to be paired.
     pub(super) pairings: Pairings,
@@ -237,6 +240,7 @@ impl<'a> View<'a> {
             busy: busy.collect(),
             sight: place.chat.and_then(|id| web.turns.sight(id)),
             questions: web.turns.questions(),
+            unsent: place.chat.and_then(|id| web.turns.unsent(id)),
             deleted: web.bin.newest(UndoPlace::InChats, web.app.clock.now()),
             pairings: pairing::waiting(&web.app),
         }

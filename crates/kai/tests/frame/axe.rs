@@ -52,6 +52,12 @@ impl Judge {
         let Some(axe) = &self.axe else { return json!([]) };
         if self.browser.run("return typeof axe") == "undefined" {
             self.browser.run(axe);
+            // Words that fade in are judged when they are there.
+            self.browser.run(
+                "const still = new CSSStyleSheet();
+                 still.replaceSync('* { transition: none !important; animation: none !important; }');
+                 document.adoptedStyleSheets = [still];",
+            );
         }
         self.browser.run(
             "return axe.run().then(found => found.violations.map(wrong =>

@@ -277,13 +277,13 @@ fn a_browser_says_when_kai_is_not_running() {
     );
     browser.until(
         "the page to be kept",
-        "return window.kept?.length === 2 && !!navigator.serviceWorker.controller",
+        "return window.kept?.length === 3 && !!navigator.serviceWorker.controller",
     );
     assert_eq!(daemon.stop("-TERM").0, Some(0));
     browser.open(&page);
     browser.until_says("Kai isn’t running");
     let looks = browser.run("return [document.styleSheets.length, document.querySelector('.mark').getBoundingClientRect().width, document.body.innerText.includes('csrf')]");
-    assert_eq!(looks, json!([1, 64, false]), "with its style, and with nothing private");
+    assert_eq!(looks, json!([2, 64, false]), "with its style, and with nothing private");
     for (width, dark) in [(360, true), (1280, false)] {
         look(&browser, width, 740, dark);
         check(&browser, &format!("offline at {width}"));

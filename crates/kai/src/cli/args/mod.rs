@@ -301,14 +301,14 @@ pub(super) enum ChatsCommand {
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Let one chat go back among the others
+    /// Unpin one chat
     #[command(after_help = "Example:\n  kai chats unpin 7")]
     Unpin {
         /// Number of the chat, from `kai chats list`
         #[arg(value_parser = number)]
         id: i64,
     },
-    /// Write one chat as Markdown
+    /// Export one chat as Markdown
     #[command(
         after_help = "One-time codes that Kai hides are not in the file.\n\nExamples:\n  kai chats export 7 tea.md\n  kai chats export 7 | less"
     )]

@@ -24,23 +24,29 @@ pub(super) fn markdown(whole: &Whole, lang: Lang, zone: &TimeZone, now: Timestam
     let when = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string();
     let mut parts =
         vec![format!("# {}", line(title(whole, lang))), format!("*{}*", lang.exported_made(when(now)))];
-    // Tools that ran since the last text, which stand before the next.
+    // Tools that ran since the last text, which stand before the next. Those of a turn without an answer stand alone.
     let mut used: Vec<String> = vec![];
+    let tools = |used: &mut Vec<String>| {
+        let names = line(&std::mem::take(used).join(", "));
+        (!names.is_empty()).then(|| format!("*{}*", lang.exported_used(names)))
+    };
     for entry in &joined(&whole.entries) {
         if let Message::Assistant { calls, .. } = &entry.message {
             used.extend(calls.iter().map(|call| lang.tool_name(&call.name)));
         }
         let Some(text) = said(entry, lang) else { continue };
+        if matches!(entry.message, Message::User { .. }) {
+            parts.extend(tools(&mut used));
+        }
         let at = when(Timestamp::from_millisecond(entry.at).unwrap_or_default());
         parts.push(format!("## {} · {at}", who(entry, lang)));
-        if !used.is_empty() && !matches!(entry.message, Message::User { .. }) {
-            parts.push(format!("*{}*", lang.exported_used(line(&std::mem::take(&mut used).join(", ")))));
-        }
+        parts.extend(tools(&mut used));
         parts.push(text);
         if entry.stopped {
             parts.push(format!("*{}*", lang.exported_stopped()));
         }
     }
+    parts.extend(tools(&mut used));
     parts.join("\n\n") + "\n"
 }
 
@@ -224,6 +230,15 @@ mod tests {
         Entry { answered_by: Some("mine".to_owned()), ..entry(message) }
     }
 
+    fn call() -> ToolCall {
+        ToolCall {
+            id: CallId("1".to_owned()),
+            name: "get_local_time".to_owned(),
+            arguments: "{}".to_owned(),
+            signature: None,
+        }
+    }
+
     fn chat(entries: Vec<Entry>) -> Whole {
         serde_json::from_value::<Whole>(serde_json::json!({
             "title": "Tea?", "kind": "chat", "created_at": 0, "updated_at": 0, "entries": entries,
@@ -233,12 +248,6 @@ mod tests {
 
     #[test]
     fn a_chat_reads_from_top_to_bottom() {
-        let call = ToolCall {
-            id: CallId("1".to_owned()),
-            name: "get_local_time".to_owned(),
-            arguments: "{}".to_owned(),
-            signature: None,
-        };
         let result = Message::Tool {
             call: CallId("1".to_owned()),
             tool: "get_local_time".to_owned(),
@@ -247,7 +256,7 @@ mod tests {
         let stopped = Entry { stopped: true, ..says("```\nlet x", vec![]) };
         let whole = chat(vec![
             entry(Message::user("Tea?")),
-            says("", vec![call]),
+            says("", vec![call()]),
             entry(result),
             says("# Yes\n\nGreen.", vec![]),
             entry(Message::user(Attached::about("And this?", "```\n## You"))),
@@ -274,12 +283,14 @@ mod tests {
         };
         let whole = chat(vec![
             Entry { files: vec![picture], ..entry(Message::user("")) },
+            says("", vec![call()]),
+            entry(Message::user("So?")),
             Entry { stopped: true, ..says("It is ", vec![]) },
             says("green tea.", vec![]),
         ]);
         let written = markdown(&whole, Lang::ENGLISH, &TimeZone::UTC, Timestamp::UNIX_EPOCH);
         assert!(
-            written.contains("## You · 1970-01-01 00:00\n\nAttached files: `tea 'a'.jpg`\n\n## Kai (mine)"),
+            written.contains("## You · 1970-01-01 00:00\n\nAttached files: `tea 'a'.jpg`\n\n*Tools used: Local time*\n\n## You"),
             "{written}"
         );
         assert!(written.ends_with("\n\nIt is green tea.\n"), "{written}");

@@ -266,7 +266,7 @@
       if (form.hasAttribute("data-closes")) unasked();
       form.closest("#chat-menu")?.hidePopover();
       chat?.sent(form, button, body);
-      document.dispatchEvent(new CustomEvent("sent", { detail: { form, told } }));
+      document.dispatchEvent(new CustomEvent("sent", { detail: { form, button, told, body } }));
       const here = location.pathname, elsewhere = path.endsWith("/delete") && path !== `${here}/delete`;
       if (told.to && told.to !== here && !elsewhere) location.assign(told.to);
     } catch {

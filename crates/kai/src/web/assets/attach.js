@@ -28,7 +28,8 @@
     coming += 1;
     settle();
     try {
-      const answer = await post("/attach", file, { "x-file-name": encodeURIComponent(file.name) });
+      const meant = new URLSearchParams({ chat: app.dataset.chat ?? "", model: el("model-picker")?.value ?? "" });
+      const answer = await post(`/attach?${meant}`, file, { "x-file-name": encodeURIComponent(file.name) });
       if (answer.status === 401) return location.reload();
       const told = await answer.json();
       if (!answer.ok) throw told.error;
@@ -97,18 +98,18 @@
     say("");
     input.focus();
   });
-  // A message waits for its files. What was stopped was not sent.
-  let by;
+  // A message waits for its files.
   document.addEventListener("submit", (event) => {
-    by = event.submitter;
-    if (event.target !== composer || !coming || by?.hasAttribute("formaction")) return;
+    if (event.target !== composer || !coming || event.submitter?.hasAttribute("formaction")) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     sends = true;
   }, true);
-  document.addEventListener("sent", ({ detail: { form } }) => {
-    if (form !== composer || by?.hasAttribute("formaction")) return;
-    tray.replaceChildren();
+  // What went along is not here any more; what was attached meanwhile stays for the next message.
+  document.addEventListener("sent", ({ detail: { form, button, body } }) => {
+    if (form !== composer || button?.hasAttribute("formaction")) return;
+    const sent = body.get("files")?.split(",") ?? [];
+    for (const chip of tray.querySelectorAll("[data-file]")) if (sent.includes(chip.dataset.file)) chip.remove();
     settle();
   });
 

@@ -1,22 +1,17 @@
-// The composer and the turn: Esc stops, and what is edited has the focus. Without this file all of it can be tapped.
+// What is edited in the chat: Esc gives it up, Enter sends it, and it has the focus. Without this file all of it can be
+// tapped.
 "use strict";
 (() => {
   const composer = document.getElementById("composer");
   if (!composer) return;
-  // Esc belongs to what is open or being edited. Where nothing is, it stops the answer.
+  // Esc belongs to what is being edited. Where nothing is, finder.js closes what is open or stops the answer.
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || event.isComposing) return;
     if (document.querySelector("dialog[open], :popover-open")) return;
-    const { target } = event, form = target.closest?.("form[data-edits]");
-    if (form) {
-      event.preventDefault();
-      return form.querySelector("[data-cancels]").click();
-    }
-    if (target.id !== "chat-input" && target.matches?.("input, textarea, select, [contenteditable]")) return;
-    const stop = document.getElementById("stop");
-    if (!stop) return;
+    const form = event.target.closest?.("form[data-edits]");
+    if (!form) return;
     event.preventDefault();
-    composer.requestSubmit(stop);
+    form.querySelector("[data-cancels]").click();
   });
   // Enter sends what is edited, as it sends what is typed.
   document.addEventListener("keydown", (event) => {

@@ -65,9 +65,13 @@ fn attached(house: &House, visitor: &Visitor<'_>, name: &str, bytes: &[u8]) -> S
 }
 
 fn say(house: &House, visitor: &mut Visitor<'_>, text: &str, files: &[String]) {
+    say_in(house, visitor, "/say", text, files);
+}
+
+fn say_in(house: &House, visitor: &mut Visitor<'_>, path: &str, text: &str, files: &[String]) {
     let csrf = visitor.answer.csrf();
     let body = format!("csrf={csrf}&text={text}&files={}", files.join("%2C"));
-    let answer = house.send("POST", "/say", &[("Cookie", &visitor.cookie)], &body);
+    let answer = house.send("POST", path, &[("Cookie", &visitor.cookie)], &body);
     visitor.arrive(answer);
 }
 
@@ -124,7 +128,7 @@ fn each_refusal_is_a_sentence_and_changes_nothing() {
             "a.gif",
             b"GIF89a\x01\0\x01\0".to_vec(),
             409,
-            "Kai kann a.gif nicht lesen. Es nimmt Bilder als JPEG",
+            "Kai kann a.gif nicht lesen. Kai akzeptiert Bilder als JPEG",
         ),
         ("halb.png", png(90, 90)[..60].to_vec(), 409, "Kai kann das Bild halb.png nicht lesen"),
         ("bombe.png", bomb, 409, "bombe.png"),
@@ -163,6 +167,55 @@ fn a_model_that_cannot_see_says_so_when_a_picture_is_attached_and_before_it_is_s
     assert!(model.asked().is_empty(), "nothing was sent");
     let text = told(&upload(&house, &visitor, "a.txt", b"hi"));
     assert_eq!(text["warning"], Value::Null, "it can read");
+}
+
+/// As large as a telephone's camera makes them.
+#[test]
+fn a_picture_of_several_megabytes_is_accepted() {
+    let house = House::new();
+    let visitor = house.visitor("/");
+    let large = [png(9, 9), vec![0; 9 * 1024 * 1024]].concat();
+    attached(&house, &visitor, "large.png", &large);
+}
+
+#[test]
+fn a_file_waits_with_its_queued_message() {
+    let model = Model::start([Act::says_in_steps(&["One", "."]), Act::says("A square.")]);
+    let house = House::with_model(&model);
+    let mut visitor = house.visitor("/");
+    say(&house, &mut visitor, "A", &[]);
+    visitor.until("an answer that comes", |_, text| text.contains("One"));
+    let file = attached(&house, &visitor, "cat.png", &png(9, 9));
+    say_in(&house, &mut visitor, "/c/1/say", "Look", &[file.clone()]);
+    assert!(visitor.texts("queued-text").concat().contains("cat.png"), "{}", visitor.answer.text);
+    let csrf = visitor.answer.csrf();
+    let taken = house.send(
+        "POST",
+        &format!("/attach/{file}/remove"),
+        &[("Cookie", &visitor.cookie)],
+        &format!("csrf={csrf}"),
+    );
+    assert!(taken.status < 400, "{}", taken.text);
+    model.go_on(2);
+    visitor.until("the other answer", |_, text| text.contains("A square."));
+    let sent = model.asked().pop().unwrap().body.to_string();
+    assert!(sent.contains("base64"), "the picture went along: {sent}");
+}
+
+/// Nobody tapped, so nobody was told: the page says it where the message waits.
+#[test]
+fn a_queued_picture_that_the_model_cannot_see_stays_and_says_why() {
+    let model = Model::start([Act::says_in_steps(&["One", "."])]);
+    let house = House::with_model(&model);
+    let mut visitor = house.visitor("/");
+    say(&house, &mut visitor, "A", &[]);
+    visitor.until("an answer that comes", |_, text| text.contains("One"));
+    house.run("models_pictures", &json!({"name": "mine", "pictures": "no"}));
+    let file = attached(&house, &visitor, "cat.png", &png(9, 9));
+    say_in(&house, &mut visitor, "/c/1/say", "Look", &[file]);
+    model.go_on(2);
+    visitor.until("the reason", |_, text| text.contains("mine can’t see pictures."));
+    assert!(visitor.has("queued-send") && model.asked().len() == 1, "it waits");
 }
 
 #[test]

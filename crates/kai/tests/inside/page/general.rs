@@ -153,8 +153,8 @@ fn bad_and_huge_files_and_foreign_forms_are_said_and_change_nothing() {
         upload(&mut visitor, &house, bytes);
         assert!(visitor.says(word) && visitor.says("Nothing was changed"), "{word}: {}", visitor.answer.text);
     }
-    upload(&mut visitor, &house, &vec![0; 80 * 1024 * 1024]);
-    assert!(visitor.says("up to 64 MB"), "{}", visitor.answer.text);
+    upload(&mut visitor, &house, &vec![0; 272 * 1024 * 1024]);
+    assert!(visitor.says("up to 256 MB"), "{}", visitor.answer.text);
     // Sections that make no sense are named, and the others are still there to be taken in.
     let partly = json!({"kai_export": 1, "sections": {
         "memory": 5, "settings": {"theme": "blue<i>", "language": "de", "made_up": "1"},

@@ -1,5 +1,8 @@
 //! What goes on in a chat: an answer that was stopped, a message that waits or is edited, another model, and what Kai did.
 
+use kai_assistant::agent::conversation::ConversationId;
+use kai_assistant::agent::queued;
+use kai_assistant::db::DbError;
 use kai_assistant::untrusted::Attached;
 use serde_json::json;
 
@@ -103,7 +106,7 @@ fn what_is_sent_during_an_answer_waits_and_is_sent_once() {
     assert!(!visitor.has("queued"));
     assert_eq!(model.asked().len(), 3, "each once");
     let late = visitor.post("/c/1/queued", "number=1&act=edit");
-    assert!(late.status == 409 && late.text.contains("no longer queued"), "{}", late.text);
+    assert!(late.status == 409 && late.text.contains("already sent or removed"), "{}", late.text);
     assert_eq!(visitor.post("/c/1/queued", "number=1&act=dance").status, 400);
 }
 
@@ -115,10 +118,10 @@ fn a_stop_sends_nothing_and_loses_nothing() {
     say(&mut visitor, "A");
     visitor.until_seen("chat-stop");
     say(&mut visitor, "B");
-    assert!(visitor.says("Queued. Kai gets it after this answer.") && !visitor.has("queued-send"));
+    assert!(visitor.says("Queued. Kai sends this after its answer.") && !visitor.has("queued-send"));
     visitor.press("chat-stop");
     visitor.until_seen("queued-send");
-    assert!(visitor.says("Queued, but not sent yet.") && visitor.has("chat-stopped"));
+    assert!(visitor.says("Not sent yet.") && visitor.has("chat-stopped"));
     assert!(!visitor.has("chat-continue"), "nothing was said that could go on");
     assert_eq!(model.asked().len(), 1, "it was not sent by itself");
     visitor.press_at(visitor.within(("id", "chat-1"), "chat-options"));
@@ -151,6 +154,42 @@ fn what_is_being_edited_waits_for_the_person() {
     visitor.press("queued-cancel");
     until_answered(&mut visitor, 2);
     assert_eq!(visitor.texts("message-user"), ["A", "B"], "as it was, once it is let go");
+}
+
+/// Kai died after the answer and before it sent what was queued.
+#[test]
+fn nothing_is_sent_by_editing_or_removing_another_message() {
+    let model = Model::start([Act::says("One."), Act::says("Three.")]);
+    let house = House::with_model(&model);
+    let mut visitor = house.visitor("/");
+    say(&mut visitor, "A");
+    until_answered(&mut visitor, 1);
+    let queue = |tx: &rusqlite::Transaction<'_>| {
+        ["B", "C"].iter().try_for_each(|text| queued::add(tx, ConversationId(1), text, &[]))
+    };
+    house.app.db.write_now(queue).unwrap_or_else(|error: DbError| panic!("{error}"));
+    visitor.open("/c/1");
+    visitor.press("queued-edit");
+    visitor.press("queued-cancel");
+    let second = queued_number(&visitor, 1);
+    visitor.press("queued-remove");
+    assert_eq!(visitor.texts("queued-text"), ["C"]);
+    assert_eq!(model.asked().len(), 1, "only a tap on Send sends");
+    let stale = visitor.post("/c/1/queued", "number=1&act=send");
+    assert!(
+        stale.status == 409 && model.asked().len() == 1,
+        "the one that was meant is gone: {}",
+        stale.text
+    );
+    let sent = visitor.post("/c/1/queued", &format!("number={second}&act=send"));
+    assert!(sent.status < 400, "{}", sent.text);
+    until_answered(&mut visitor, 2);
+    assert_eq!(visitor.texts("message-user"), ["A", "C"]);
+}
+
+fn queued_number(visitor: &Visitor<'_>, at: usize) -> String {
+    let all = visitor.page.having("name", "number");
+    visitor.page.attribute(all[at], "value").unwrap().to_owned()
 }
 
 /// A command answers in the chat, and the page does not interrupt it.
