@@ -56,7 +56,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::LEVELS,
     agent::conversation::MEANINGS,
     agent::conversation::ANSWERS,
-    agent::queued::MIGRATION,
     agent::conversation::LIST,
     ledger::MIGRATION,
     ledger::EDGES,
@@ -99,5 +98,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "notifications")]
     notifications::INBOX,
     attachments::MIGRATION,
+    agent::queued::MIGRATION,
     models::VISION,
 ];
