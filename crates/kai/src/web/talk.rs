@@ -104,7 +104,7 @@ impl RenderContext<'_> {
         let answered = exchange.replies.last().is_some_and(|reply| reply.is_answer());
         html! {
             li class="exchange" {
-                (self.heading(exchange))
+                (heading(exchange))
                 @if let Some(Entry { message: Message::User { text, .. }, files, .. }) = exchange.asked {
                     (self.asked(text, files, exchange.has(self.hit).0))
                     @if let Some(mark) = standing.mark {
@@ -118,17 +118,6 @@ impl RenderContext<'_> {
                 @else if !waits { (self.unanswered(exchange, standing)) }
             }
         }
-    }
-
-    /// What a screen reader finds an exchange by: the beginning of what the user said.
-    fn heading(&self, exchange: &Exchange<'_>) -> Markup {
-        let asked = exchange.asked.and_then(|entry| match &entry.message {
-            Message::User { text, .. } => Some(Attached::find(text).words),
-            Message::Assistant { .. } | Message::Tool { .. } => None,
-        });
-        let words = |text: &str| text.split_whitespace().take(HEADING_WORDS).collect::<Vec<_>>().join(" ");
-        let heading = asked.map(words).filter(|words| !words.is_empty()).unwrap_or_else(|| "Kai".to_owned());
-        html! { h2 class="seen-not" dir="auto" { (heading) } }
     }
 
     /// Which model answered and when, and the buttons to copy the answer or to answer again.
@@ -334,6 +323,17 @@ fn span_of(ms: u64, lang: Lang) -> String {
         return lang.talk_took_ms(ms);
     }
     asking::span(i64::try_from(ms / 1000).unwrap_or(i64::MAX), lang)
+}
+
+/// What a screen reader finds an exchange by: the beginning of what the user said.
+fn heading(exchange: &Exchange<'_>) -> Markup {
+    let asked = exchange.asked.and_then(|entry| match &entry.message {
+        Message::User { text, .. } => Some(Attached::find(text).words),
+        Message::Assistant { .. } | Message::Tool { .. } => None,
+    });
+    let words = |text: &str| text.split_whitespace().take(HEADING_WORDS).collect::<Vec<_>>().join(" ");
+    let heading = asked.map(words).filter(|words| !words.is_empty()).unwrap_or_else(|| "Kai".to_owned());
+    html! { h2 class="seen-not" dir="auto" { (heading) } }
 }
 
 fn shows_pictures(exchange: &Exchange<'_>) -> bool {

@@ -195,7 +195,7 @@ fn open_fence(text: &str) -> Option<String> {
     let is_fenced = |(event, begins): (Event<'_>, Range<usize>)| {
         begins.start == at.start && matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))))
     };
-    Parser::new(text).into_offset_iter().any(|found| is_fenced(found)).then_some(())?;
+    Parser::new(text).into_offset_iter().any(is_fenced).then_some(())?;
     let block = text[at].trim_end();
     let mark = block.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let fence: String = block.chars().take_while(|c| *c == mark).collect();
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    fn chat(entries: Vec<Entry>) -> Whole {
+    fn chat(entries: &[Entry]) -> Whole {
         serde_json::from_value::<Whole>(serde_json::json!({
             "title": "Tea?", "kind": "chat", "created_at": 0, "updated_at": 0, "entries": entries,
         }))
@@ -254,7 +254,7 @@ mod tests {
             result: "{}".to_owned(),
         };
         let stopped = Entry { stopped: true, ..says("```\nlet x", vec![]) };
-        let whole = chat(vec![
+        let whole = chat(&[
             entry(Message::user("Tea?")),
             says("", vec![call()]),
             entry(result),
@@ -281,7 +281,7 @@ mod tests {
             kind: FileKind::Text,
             size: 3,
         };
-        let whole = chat(vec![
+        let whole = chat(&[
             Entry { files: vec![picture], ..entry(Message::user("")) },
             says("", vec![call()]),
             entry(Message::user("So?")),
@@ -313,7 +313,7 @@ mod tests {
             "<script>\n\n# You",
             "<div><!--\n\n<pre>\n# You",
         ] {
-            let whole = chat(vec![says(said, vec![]), entry(Message::user("Next"))]);
+            let whole = chat(&[says(said, vec![]), entry(Message::user("Next"))]);
             let written = markdown(&whole, Lang::ENGLISH, &TimeZone::UTC, Timestamp::UNIX_EPOCH);
             let level = |event| match event {
                 Event::Start(Tag::Heading { level, .. }) => Some(level as usize),

@@ -186,7 +186,7 @@ fn a_file_waits_with_its_queued_message() {
     say(&house, &mut visitor, "A", &[]);
     visitor.until("an answer that comes", |_, text| text.contains("One"));
     let file = attached(&house, &visitor, "cat.png", &png(9, 9));
-    say_in(&house, &mut visitor, "/c/1/say", "Look", &[file.clone()]);
+    say_in(&house, &mut visitor, "/c/1/say", "Look", std::slice::from_ref(&file));
     assert!(visitor.texts("queued-text").concat().contains("cat.png"), "{}", visitor.answer.text);
     let csrf = visitor.answer.csrf();
     let taken = house.send(
