@@ -103,7 +103,7 @@ mod tests {
                 "Searched the web for “tea”.",
                 "Im Web nach „tea“ gesucht.",
             ),
-            ("memory_store", json!({"key": "tea"}), json!({}), "Remembered “tea”.", "Sich „tea“ gemerkt."),
+            ("memory_store", json!({"key": "tea"}), json!({}), "Remembered “tea”.", "„tea“ gemerkt."),
             (
                 "list_tasks",
                 json!({}),

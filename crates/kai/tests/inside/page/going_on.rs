@@ -18,7 +18,7 @@ fn say(visitor: &mut Visitor<'_>, text: &str) {
 
 fn until_answered(visitor: &mut Visitor<'_>, count: usize) {
     visitor.until("an answer", |page, _| {
-        page.having("class", "foot quiet").len() == count && page.all("chat-stop").is_empty()
+        page.all("chat-copy").len() == count && page.all("chat-stop").is_empty()
     });
 }
 
@@ -96,7 +96,7 @@ fn what_is_sent_during_an_answer_waits_and_is_sent_once() {
     let (mut one, mut two) = (visitor.follow(), other.follow());
     model.go_on(2);
     for open in [&mut one, &mut two] {
-        while Document::new(&open.html()).having("class", "foot quiet").len() < 3 {
+        while Document::new(&open.html()).all("chat-copy").len() < 3 {
             assert!(open.next(), "{}", open.html());
         }
     }
