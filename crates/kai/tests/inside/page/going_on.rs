@@ -119,6 +119,7 @@ fn a_stop_sends_nothing_and_loses_nothing() {
     visitor.until_seen("chat-stop");
     say(&mut visitor, "B");
     assert!(visitor.says("Queued. Kai sends this after its answer.") && !visitor.has("queued-send"));
+    model.wait_for_requests(1);
     visitor.press("chat-stop");
     visitor.until_seen("queued-send");
     assert!(visitor.says("Not sent yet.") && visitor.has("chat-stopped"));
