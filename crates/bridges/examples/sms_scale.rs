@@ -12,7 +12,7 @@ use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::pending;
 use kai_assistant::settings::Values;
-use kai_assistant::sms::store::{QUEUE, Queued};
+use kai_assistant::sms::queue::{QUEUE, Queued};
 use kai_assistant::sms::{Inbox, Poller, Received, SearchSms};
 use kai_assistant::tool::{Run, execute};
 use kai_bridges::simulated::Phone;

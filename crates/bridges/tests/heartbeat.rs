@@ -21,7 +21,7 @@ use kai_assistant::heartbeat::due::Due;
 use kai_assistant::heartbeat::{Beat, BeatResult, Outcome, Why, store};
 use kai_assistant::pending;
 use kai_assistant::settings::{self, SMS_ENABLED, Setting};
-use kai_assistant::sms::store::{QUEUE, Queued};
+use kai_assistant::sms::queue::{QUEUE, Queued};
 use kai_assistant::sms::{Inbox, Poller};
 use kai_assistant::toolbox::Toolbox;
 use kai_bridges::simulated::Phone;

@@ -38,7 +38,7 @@ pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
     let fresh = |tx: &Transaction<'_>| {
         settings::store(tx, &SMS_ENABLED.key, "false")?;
         settings::store(tx, &SMS_SEND_ENABLED.key, "true")?;
-        pending::clear(tx, messages::store::QUEUE).map(drop)
+        pending::clear(tx, messages::queue::QUEUE).map(drop)
     };
     app.db.write(fresh).await.map_err(|error: DbError| error)?;
     for draft in sms::drafts(app).await?.iter().filter(|draft| draft.status != DraftState::Sending) {

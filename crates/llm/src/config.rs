@@ -6,7 +6,8 @@ use reqwest::Url;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::detail::{Detail, Hint};
-use crate::format::{Format, Wire};
+use crate::format::Format;
+use crate::wire::Wire;
 use crate::{ModelError, Place};
 
 /// How to reach one model.

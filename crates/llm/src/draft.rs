@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use crate::detail::Detail;
-use crate::format::Progress;
 use crate::ids::IdGenerator;
 use crate::model::Deltas;
+use crate::wire::Progress;
 use crate::{CallId, ModelError, Reply, ToolCall, Usage};
 
 /// Why the model stopped.

@@ -9,11 +9,12 @@ use std::sync::Mutex;
 use serde_json::Value;
 
 use crate::draft::MOST_CALLS;
-use crate::format::{Ask, Format, body, wire};
+use crate::format::{Format, body, wire};
 use crate::ids::is_generated;
 use crate::incoming::{Incoming, Shape};
 use crate::message::Message;
 use crate::refusal::{Refused, classify, retry_after};
+use crate::wire::Ask;
 use crate::{CallId, Reply, Request, ToolSpec};
 
 const FORMATS: [Format; 3] = [Format::OpenAi, Format::Gemini, Format::Anthropic];

@@ -1,8 +1,8 @@
 //! Turns the bytes of a successful answer, in any chunks, into a reply. Pure.
 
 use crate::detail::Detail;
-use crate::format::{Progress, Reader};
 use crate::model::Deltas;
+use crate::wire::{Progress, Reader};
 use crate::{ModelError, Reply, sse};
 
 /// The format of an answer's body.

@@ -36,6 +36,7 @@ mod showing;
 pub mod sse;
 mod verbatim;
 pub mod window;
+mod wire;
 
 pub use config::{Config, Key};
 pub use detail::{Detail, Hint, Unexpected};

@@ -14,9 +14,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::draft::MOST_CALLS;
-use crate::format::{Ask, Format, body, wire};
+use crate::format::{Format, body, wire};
 use crate::fuzz::{named, read};
 use crate::incoming::{Incoming, Shape};
+use crate::wire::Ask;
 use crate::{ModelError, Reply, Request};
 
 #[derive(Deserialize)]

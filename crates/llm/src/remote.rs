@@ -8,12 +8,13 @@ use tokio::time::timeout;
 
 use crate::config::{Config, Key, bad_setup, check_key, endpoint};
 use crate::detail::{Detail, Hint, Unexpected};
-use crate::format::{Ask, Progress, Wire, body, wire};
+use crate::format::{body, wire};
 use crate::http::{Answer, Http, place};
 use crate::incoming::{Incoming, Shape};
 use crate::model::{Deltas, Replying};
 use crate::refusal::{Refused, classify};
 use crate::window::request_tokens;
+use crate::wire::{Ask, Progress, Wire};
 use crate::{Format, Model, ModelError, Place, Reply, Request};
 
 pub(crate) struct Remote {

@@ -136,7 +136,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Model for Scripted {
     fn body(&self, request: &Request) -> Vec<u8> {
-        crate::format::json(request)
+        crate::wire::json(request)
     }
 
     fn reply<'a>(&'a self, request: &'a Request, deltas: Deltas<'a>) -> Replying<'a> {

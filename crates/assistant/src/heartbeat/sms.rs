@@ -7,12 +7,12 @@ use crate::db::DbError;
 use crate::pending::{self, Queue, Waiting};
 use crate::settings::{SMS_ENABLED, Values};
 use crate::sms::names;
+use crate::sms::queue::{self, Queued};
 use crate::sms::received::PhoneNames;
-use crate::sms::store::{self, Queued};
 use crate::tool::Eyes;
 use crate::untrusted::Untrusted;
 
-pub(super) const QUEUE: Option<Queue> = Some(store::QUEUE);
+pub(super) const QUEUE: Option<Queue> = Some(queue::QUEUE);
 
 pub(super) fn is_on(values: &Values) -> bool {
     values.on(&SMS_ENABLED)
@@ -20,9 +20,9 @@ pub(super) fn is_on(values: &Values) -> bool {
 
 pub(super) fn waiting(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals, DbError> {
     let phones = PhoneNames::of(tx)?;
-    let waiting = pending::waiting::<Queued>(tx, store::QUEUE)?.into_iter();
+    let waiting = pending::waiting::<Queued>(tx, queue::QUEUE)?.into_iter();
     let items = waiting.map(|waiting| arrival(tx, waiting, &phones, values)).collect::<Result<_, _>>()?;
-    Ok(Arrivals { items, dropped: pending::dropped(tx, store::QUEUE)? })
+    Ok(Arrivals { items, dropped: pending::dropped(tx, queue::QUEUE)? })
 }
 
 fn arrival(

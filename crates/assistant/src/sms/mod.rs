@@ -26,6 +26,7 @@ pub mod mark;
 pub mod names;
 pub mod poll;
 pub mod port;
+pub mod queue;
 pub mod received;
 pub mod search;
 mod shelf;

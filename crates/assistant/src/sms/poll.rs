@@ -10,13 +10,12 @@ use super::due;
 use super::inbox::Inbox;
 use super::mark::{Mark, PER_POLL, Taken};
 use super::port::ReadError;
-use super::store::{self, PREVIEW};
+use super::queue::preview;
+use super::store;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::lease::{self, Lease};
-use crate::settings::{self, SMS_ENABLED, SMS_POLL_INTERVAL, Values};
-use crate::tool::Eyes;
-use crate::untrusted::Untrusted;
+use crate::settings::{self, SMS_ENABLED, SMS_POLL_INTERVAL};
 
 /// Polls one inbox.
 #[derive(Clone)]
@@ -174,9 +173,4 @@ impl Poller {
         };
         Ok(self.db.write(on).await?)
     }
-}
-
-/// The preview that is stored in the queue. Codes are redacted before the text is cut, or half of one could remain.
-pub(super) fn preview(body: &Untrusted, values: &Values) -> Untrusted {
-    Untrusted::new(Eyes::of_model(values).see(body).line(PREVIEW))
 }

@@ -5,52 +5,14 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use kai_words::Said;
 use rusqlite::{Row, Transaction, params};
-use serde::{Deserialize, Serialize};
 
 use super::mark::{Identity, Mark};
+use super::queue::{QUEUE, Queued};
 use super::{Sms, SmsId, archive};
 use crate::db::DbError;
-use crate::pending::{self, Again, Origin, Queue};
+use crate::pending::{self, Again, Origin};
 use crate::source::SourceId;
 use crate::untrusted::Untrusted;
-
-pub const QUEUE: Queue = Queue("sms");
-/// How many characters of a message its queue entry holds. The rest stays on the phone.
-pub const PREVIEW: usize = 200;
-
-/// A message that waits for the next heartbeat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Queued {
-    pub id: SmsId,
-    /// The phone that received it.
-    #[serde(default, skip_serializing_if = "is_here")]
-    pub source: SourceId,
-    pub address: Untrusted,
-    /// Epoch milliseconds.
-    pub date: i64,
-    /// Whether the user had read it on the phone when it was queued.
-    pub read: bool,
-    pub preview: Untrusted,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_here(source: &SourceId) -> bool {
-    source.is_here()
-}
-
-impl Queued {
-    /// The name under which the ledger records it.
-    pub fn identity(&self) -> String {
-        super::identity_name(self.id.0, self.date, self.address.as_written())
-    }
-}
-
-/// Whether a message from another sender is queued under the same id. Phones reuse the ids of deleted messages, and a
-/// model that was shown the queued one must not get this one instead.
-pub fn id_was_reused(tx: &Transaction<'_>, sms: &Sms) -> Result<bool, DbError> {
-    let waiting = pending::waiting::<Queued>(tx, QUEUE)?;
-    Ok(waiting.iter().any(|one| one.entry.id == sms.id && one.entry.address != sms.address))
-}
 
 /// The mark, and how the last poll went.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -20,9 +20,10 @@ use kai_assistant::settings::{self, SMS_ENABLED};
 use kai_assistant::sms::archive::{self, View};
 use kai_assistant::sms::poll::{self, PollError, Polled, Poller};
 use kai_assistant::sms::port::ReadError;
+use kai_assistant::sms::queue::{PREVIEW, QUEUE, Queued};
 use kai_assistant::sms::received::{Found, NotRead, PhoneNames};
 use kai_assistant::sms::search::Wanted;
-use kai_assistant::sms::store::{self, QUEUE, Queued};
+use kai_assistant::sms::store;
 use kai_assistant::sms::{SmsId, names};
 use kai_assistant::source::SourceId;
 use kai_assistant::untrusted::Untrusted;
@@ -250,7 +251,7 @@ pub(crate) async fn search(app: &App, text: &str) -> Result<Vec<SmsRow>, Failure
                 from: written(&sms.address),
                 date: sms.date.as_millisecond(),
                 date_local: local(sms.date, &zone),
-                preview: sms.body.line(store::PREVIEW),
+                preview: sms.body.line(PREVIEW),
                 is_read: sms.read,
             })
         };

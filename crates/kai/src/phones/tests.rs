@@ -677,7 +677,7 @@ async fn a_phone_that_hangs_does_not_hold_up_another() {
     kai.stored("the other phone is filled", filled).await;
     works.receive("+15550142123", "Dinner?", now).await;
     let queued = |tx: &Transaction<'_>| {
-        let shares = pending::by_phone(tx, sms::store::QUEUE)?;
+        let shares = pending::by_phone(tx, sms::queue::QUEUE)?;
         Ok(shares.iter().any(|share| (share.phone, share.waiting) == (SECOND, 1)))
     };
     kai.stored("its news is queued", queued).await;

@@ -23,9 +23,7 @@ use super::rich::rich;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, Place, View};
-use super::{
-    attach, dialogs, drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, settings,
-};
+use super::{attach, dialogs, drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, side};
 use crate::app::sessions::Session;
 use crate::commands::models;
 
@@ -136,7 +134,7 @@ fn body(
     html! {
         a class="skip" href="#chat-input" { (lang.chat_skip()) }
         div class="app chat" data-chat=[view.place.chat.map(|id| id.0)] data-have=(live::sum(blocks)) {
-            (side(view, chats, inbox))
+            (side::side(view, chats, inbox))
             (top(view, title, menu, demo))
             div id="banners" role="region" aria-label=(lang.chat_attention()) aria-live="polite" { (banners) }
             main id="main" tabindex="-1" {
@@ -176,23 +174,6 @@ fn top(view: &View<'_>, title: &Markup, menu: &Markup, demo: bool) -> Markup {
                 div id="chat-menu" popover { (menu) }
             }
             a class="round" href="/new" aria-label=(lang.chat_new()) title=(lang.chat_new()) { (icons::plus()) }
-        }
-    }
-}
-
-pub(super) fn side(view: &View<'_>, chats: &Markup, inbox: &Markup) -> Markup {
-    let lang = view.lang;
-    html! {
-        aside id="side" popover aria-label=(lang.chat_chats()) {
-            div class="brand" { (frame::mark()) strong { "Kai" } a class="button" href="/new" { (icons::plus()) (lang.chat_new()) } }
-            form class="search" method="get" role="search" aria-label=(lang.chat_search_chats()) {
-                label class="seen-not" for="q" { (lang.chat_search_chats()) }
-                input type="search" id="q" name="q" value=(view.place.q) placeholder=(lang.chat_search()) autocomplete="off" dir="auto";
-                button class="round" type="submit" aria-label=(lang.chat_search()) { (icons::search()) }
-            }
-            nav aria-label=(lang.chat_chats()) { div id="chats" data-testid="conversation-list" { (chats) } }
-            div id="inbox-link" { (inbox) }
-            a class="button wide" href=(settings::FIRST) { (icons::gear()) (lang.chat_settings()) }
         }
     }
 }

@@ -46,6 +46,7 @@ mod reply;
 mod rewrite;
 mod rich;
 mod settings;
+mod side;
 pub(crate) mod signin;
 mod snippet;
 mod state;

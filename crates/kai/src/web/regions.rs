@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::inbox::INBOX;
+use super::inbox::place::INBOX;
 use super::talk::{self, RenderContext};
 use super::turns::Sight;
 use super::view::View;

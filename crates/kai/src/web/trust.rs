@@ -8,7 +8,7 @@ use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
 
 use super::attach;
-use super::inbox;
+use super::inbox::place;
 use super::rich::rich;
 use super::view::View;
 use super::{icons, messages};
@@ -88,8 +88,8 @@ enum Lead {
 
 fn leads_to(cause: &Cause) -> Option<Lead> {
     match cause {
-        Cause::Sms { id, .. } => Some(Lead::Inside(inbox::path(&Key::new("sms", id)))),
-        Cause::Notification { id, .. } => Some(Lead::Inside(inbox::path(&Key::new("notification", id)))),
+        Cause::Sms { id, .. } => Some(Lead::Inside(place::path(&Key::new("sms", id)))),
+        Cause::Notification { id, .. } => Some(Lead::Inside(place::path(&Key::new("notification", id)))),
         Cause::Page { address } => {
             let is_web = address.starts_with("https://") || address.starts_with("http://");
             is_web.then(|| Lead::Outside(address.clone()))

@@ -11,7 +11,7 @@ use kai_assistant::gate::Level;
 use kai_assistant::heartbeat::BeatResult;
 use kai_assistant::memory::{Category, Memory, MemoryKey, store as memories};
 use kai_assistant::notifications::{NotificationId, QUEUE as NOTIFICATIONS};
-use kai_assistant::sms::store::QUEUE as SMS;
+use kai_assistant::sms::queue::QUEUE as SMS;
 use kai_assistant::tasks::{Missed, NewTask, TaskId, Trigger, store as tasks};
 use kai_assistant::{heartbeat, pending};
 use kai_llm::{Message, Request, Scripted};

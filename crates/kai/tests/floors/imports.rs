@@ -40,12 +40,6 @@ impl Crate {
         found.filter(|(home, _)| *home != source.name).collect()
     }
 
-    /// A file that only holds other files together, besides what it says of them.
-    pub(crate) fn is_module_file(&self, source: &Source) -> bool {
-        let depth = source.module.len();
-        self.sources.keys().any(|other| other.len() > depth && other[..depth] == source.module[..])
-    }
-
     /// The file in which the item at a path stands, through what modules hand on.
     fn home_of(&self, path: &[String]) -> Option<&str> {
         let depth = (0..=path.len()).rev().find(|depth| self.sources.contains_key(&path[..*depth]))?;

@@ -106,10 +106,16 @@ fn back_arrows(house: &Crate, floors: &[&[&str]]) -> Vec<String> {
     found
 }
 
-/// Which file imports which. Module files hold the others together, so what they import makes no circle.
+/// Which file imports which. Module files hold the files below them together, so importing those makes no circle.
 fn arrows(house: &Crate) -> BTreeMap<&str, Vec<&str>> {
-    let files = house.sources.values().filter(|source| !house.is_module_file(source));
-    files.map(|source| (source.name.as_str(), house.imports(source).into_keys().collect())).collect()
+    let from = |source: &imports::Source| {
+        let below = format!("{}/", source.module.join("/"));
+        let is_below = |file: &str| source.module.is_empty() || file.starts_with(&below);
+        let all = house.sources.values();
+        let names: Vec<&str> = house.imports(source).into_keys().filter(|file| !is_below(file)).collect();
+        all.map(|other| other.name.as_str()).filter(|name| names.contains(name)).collect()
+    };
+    house.sources.values().map(|source| (source.name.as_str(), from(source))).collect()
 }
 
 /// A way from a file back to itself, if there is one.
@@ -137,7 +143,7 @@ fn walk<'a>(
     found
 }
 
-/// The test can fail: what imports each other is found, also over a module that hands something on.
+/// The test can fail: what imports each other is found, also over a module that hands something on or has code of its own.
 #[test]
 fn a_circle_is_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -151,6 +157,12 @@ fn a_circle_is_found() {
     write("a.rs", "use crate::b::{\n    C,\n    D as E,\n};\npub struct A;\n");
     let found = Crate::read(folder.path());
     assert_eq!(circle(&arrows(&found)), Some(vec!["a.rs", "b/c.rs", "a.rs"]));
+    write("a.rs", "use crate::b::f;\npub struct A;\n");
+    write("b/mod.rs", "mod c;\npub fn f(_: crate::a::A) {}\n");
+    write("b/c.rs", "use super::f;\n");
+    assert_eq!(circle(&arrows(&Crate::read(folder.path()))), Some(vec!["a.rs", "b/mod.rs", "a.rs"]));
+    write("b/mod.rs", "mod c;\npub use c::{C, D};\n");
+    write("b/c.rs", "use crate::a::{self, A};\n");
     write("a.rs", "pub struct A;\n#[cfg(test)]\nmod tests {\n    use crate::b::C;\n}\n");
     assert_eq!(circle(&arrows(&Crate::read(folder.path()))), None, "tests may import whom they like");
 }

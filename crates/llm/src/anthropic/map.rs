@@ -3,9 +3,9 @@
 //! Consecutive user messages, and all tool results of a round in the order of the calls, go into one message.
 
 use super::wire::{Block, Body, Message as Wire, Role, Source, Tool};
-use crate::format::Ask;
 use crate::ids::{accepted, is_plain};
 use crate::window::answer_room;
+use crate::wire::Ask;
 use crate::{CallId, Message, Picture, ToolCall, ToolSpec, verbatim};
 
 pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {

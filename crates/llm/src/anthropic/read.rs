@@ -2,9 +2,9 @@
 
 use super::wire::{Begun, Delta, Event, Tokens, Whole};
 use crate::draft::{Draft, End};
-use crate::format::{Progress, Reader, read};
 use crate::ids::IdGenerator;
 use crate::model::Deltas;
+use crate::wire::{Progress, Reader, read};
 use crate::{ModelError, Reply, refusal};
 
 pub(super) struct Answer {

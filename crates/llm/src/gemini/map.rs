@@ -7,7 +7,7 @@ use super::schema::subset;
 use super::wire::{
     Body, Content, Declaration, FunctionCall, FunctionResponse, InlineData, Kind, Part, Role, System, Tools,
 };
-use crate::format::Ask;
+use crate::wire::Ask;
 use crate::{CallId, Message, Picture, ToolCall, ToolSpec, ids, verbatim};
 
 /// The signature Google documents for calls that another model made. Without it Gemini 3 rejects the whole turn.

@@ -8,7 +8,7 @@ mod read;
 mod schema;
 mod wire;
 
-use crate::format::{Ask, KeyHeader, Reader, Wire, json};
+use crate::wire::{Ask, KeyHeader, Reader, Wire, json};
 
 pub(crate) struct Gemini;
 

@@ -2,9 +2,9 @@
 
 use super::wire::{Answer, Candidate, SaidCall, SaidPart};
 use crate::draft::{Draft, End};
-use crate::format::{Progress, Reader, read};
 use crate::ids::IdGenerator;
 use crate::model::Deltas;
+use crate::wire::{Progress, Reader, read};
 use crate::{ModelError, Reply, Usage, refusal};
 
 pub(super) struct Content {

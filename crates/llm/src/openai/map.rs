@@ -3,8 +3,8 @@
 use super::wire::{
     Body, Call, Declaration, Function, ImageUrl, Message as Wire, Said, SaidPart, StreamOptions, Tool,
 };
-use crate::format::Ask;
 use crate::ids::accepted;
+use crate::wire::Ask;
 use crate::{CallId, Message, Picture, ToolCall, ToolSpec, verbatim};
 
 /// Longest call id that `OpenAI` accepts.

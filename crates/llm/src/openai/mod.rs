@@ -7,7 +7,7 @@ mod map;
 mod read;
 mod wire;
 
-use crate::format::{Ask, KeyHeader, Reader, Wire, json};
+use crate::wire::{Ask, KeyHeader, Reader, Wire, json};
 
 pub(crate) struct OpenAi;
 

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::wire::{CallDelta, Choice, Chunk, Content, Delta, FunctionDelta};
 use crate::draft::{Draft, End};
-use crate::format::{Progress, Reader, read};
 use crate::ids::IdGenerator;
 use crate::model::Deltas;
+use crate::wire::{Progress, Reader, read};
 use crate::{ModelError, Reply, Usage, refusal};
 
 pub(super) struct Completion {

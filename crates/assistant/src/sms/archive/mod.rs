@@ -17,9 +17,8 @@ use kai_words::Said;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::fill::{self, Kept, Step};
-use super::poll::preview;
+use super::queue::{QUEUE, Queued, preview};
 use super::search::is_like_a_number;
-use super::store::{QUEUE, Queued};
 use super::{Sms, SmsId};
 use crate::db::{DbError, Migration};
 use crate::outbox::number::digits;

@@ -8,7 +8,7 @@ use crate::db::DbError;
 use crate::pending;
 use crate::settings::{self, SMS_ARCHIVE_DAYS};
 use crate::sms::fill;
-use crate::sms::store::QUEUE;
+use crate::sms::queue::QUEUE;
 use crate::source::SourceId;
 
 /// How many messages one sweep deletes at most, so that others get at the store in between.

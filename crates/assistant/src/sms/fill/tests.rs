@@ -14,7 +14,7 @@ use crate::phones::store::{NewPhone, begin_reading, pair, set};
 use crate::phones::{SourceId, Switch};
 use crate::settings::{self, SMS_ARCHIVE_DAYS, SMS_ENABLED};
 use crate::sms::archive::{self, Rules};
-use crate::sms::store::{QUEUE, Queued};
+use crate::sms::queue::{QUEUE, Queued};
 use crate::untrusted::Untrusted;
 
 const PHONE: SourceId = SourceId(2);

@@ -15,7 +15,7 @@ use crate::phones::store::{NewPhone, begin_reading, pair, set};
 use crate::settings::CONTACT_NAMES_ENABLED;
 use crate::sms::archive::{PhoneState, phone_state};
 use crate::sms::fill::tests::Handset;
-use crate::sms::store::{QUEUE, Queued};
+use crate::sms::queue::{QUEUE, Queued};
 use crate::untrusted::Untrusted;
 
 const START: i64 = 1_800_000_000;

@@ -16,9 +16,9 @@ use crate::settings::{self, Values};
 use crate::sms::archive::View;
 use crate::sms::names;
 use crate::sms::port::ReadError;
+use crate::sms::queue::{self, PREVIEW, QUEUE, Queued};
 use crate::sms::received::{Found, NotRead, PhoneNames, Received};
 use crate::sms::search::Wanted;
-use crate::sms::store::{self, PREVIEW, QUEUE, Queued};
 use crate::sms::{Sms, SmsId, identity_name};
 use crate::tool::{Eyes, Lack, Run, Tool, ToolError, ToolOutput, room};
 use crate::untrusted::Untrusted;
@@ -256,7 +256,7 @@ pub(super) async fn meant(received: &Received, view: View, id: SmsId) -> Result<
 
 async fn not_reused(db: &Db, sms: &Sms) -> Result<(), ToolError> {
     let (id, sms) = (sms.id, sms.clone());
-    if db.read(move |tx| store::id_was_reused(tx, &sms)).await? {
+    if db.read(move |tx| queue::id_was_reused(tx, &sms)).await? {
         return Err(ToolError(format!(
             "The phone has given the id {} to a message from someone else. Say so, and use the number itself.",
             id.0

@@ -5,7 +5,7 @@
 
 mod list;
 mod message;
-mod place;
+pub(super) mod place;
 #[cfg_attr(not(feature = "foss"), path = "no_reply.rs")]
 mod reply_form;
 
@@ -32,7 +32,7 @@ use super::notice::Notice;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, View};
-use super::{assets, chat, dialogs, drafts, frame, icons, page, regions, reply};
+use super::{assets, dialogs, drafts, frame, icons, page, regions, reply, side};
 use crate::app::App;
 use crate::app::sessions::Session;
 use crate::commands::inbox::{self, Dismissed};
@@ -140,7 +140,7 @@ fn body(view: &View<'_>, place: &Place, sheet: &Sheet, demo: bool) -> Markup {
     html! {
         a class="skip" href="#main" { (lang.inbox_skip()) }
         div class="app chat received" data-inbox=(place.message) {
-            (chat::side(view, &chats, &inbox))
+            (side::side(view, &chats, &inbox))
             header class="top" {
                 button class="round menu" type="button" popovertarget="side" aria-label=(lang.chat_chats()) { (icons::menu()) }
                 @if !place.message.is_empty() {
