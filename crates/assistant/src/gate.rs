@@ -18,6 +18,8 @@ pub enum RunKind {
     Heartbeat,
     /// A scheduled task; nobody is present.
     Task,
+    /// Another program that asks Kai over MCP. It may read and draft what the user enabled, and nothing else.
+    Guest,
 }
 
 /// How much untrusted text a request contains: the highest level of anything in it.
@@ -134,6 +136,7 @@ const TABLE: &[(&str, Reach)] = &[
     ("dismiss_notification", Reach::Changes),
     ("execute_shell_command", Reach::Outward),
     ("fetch_url", Reach::Fetches),
+    ("find_tools", Reach::Looks),
     ("get_local_time", Reach::Looks),
     ("get_location_from_ip", Reach::Asks),
     ("list_tasks", Reach::Looks),
@@ -168,6 +171,51 @@ const SEARCH: &str = "web_search";
 
 fn reach(tool: &str) -> Option<Reach> {
     TABLE.iter().find(|(name, _)| *name == tool).map(|(_, reach)| *reach)
+}
+
+/// The tools that guests may call. Each reads, or makes a draft that waits for the user's tap.
+const FOR_GUESTS: &[&str] = &[
+    #[cfg(feature = "sms")]
+    "check_drafts",
+    #[cfg(feature = "notifications")]
+    "check_notifications",
+    #[cfg(feature = "sms")]
+    "check_sms",
+    "list_tasks",
+    #[cfg(feature = "notifications")]
+    "read_notification",
+    #[cfg(feature = "sms")]
+    "read_sms",
+    #[cfg(all(feature = "sms", feature = "notifications"))]
+    "reply_notification",
+    #[cfg(feature = "sms")]
+    "reply_sms",
+    #[cfg(feature = "notifications")]
+    "search_notifications",
+    #[cfg(feature = "sms")]
+    "search_sms",
+    #[cfg(feature = "sms")]
+    "send_sms",
+];
+
+/// What the user allows a tool of an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForeignRights {
+    /// It asks before each call. It does not if it announces that it only reads, or if the user said so.
+    pub asks: bool,
+    /// It announces that it only reads, and the user lets tasks use it.
+    pub in_tasks: bool,
+}
+
+/// Decides whether a tool of an MCP server may run. Nobody knows what it does with what it is given, so after anything
+/// was read every call needs a click, and unattended runs get it only if nothing was read and the user allowed it.
+pub fn foreign(kind: RunKind, level: Level, rights: ForeignRights) -> Verdict {
+    match kind {
+        RunKind::Chat if level == Level::Nothing && !rights.asks => Verdict::Run,
+        RunKind::Chat => Verdict::AskFirst,
+        RunKind::Task if level == Level::Nothing && rights.in_tasks => Verdict::Run,
+        RunKind::Task | RunKind::Heartbeat | RunKind::Guest => Verdict::Refuse,
+    }
 }
 
 /// Decides whether a call may run, in a request at that level with these `messages`.
@@ -210,6 +258,8 @@ pub fn verdict(kind: RunKind, level: Level, tool: &str) -> Verdict {
     match kind {
         RunKind::Chat => in_chat(reach, level),
         RunKind::Heartbeat | RunKind::Task => unattended(kind, reach, level),
+        RunKind::Guest if FOR_GUESTS.contains(&tool) => Verdict::Run,
+        RunKind::Guest => Verdict::Refuse,
     }
 }
 
@@ -299,49 +349,50 @@ mod tests {
         assert_eq!(Level::of_stored(7), Level::People);
     }
 
-    /// The expected verdicts in a chat, a heartbeat and a task, each at the levels nothing, web and people, for an
+    /// The expected verdicts in a chat, a heartbeat, a task and for a guest, each at the levels nothing, web and people, for an
     /// address that was listed. Written by hand, because these are what we promise.
     const PROMISED: &[(&str, &str)] = &[
-        ("cancel_task", "run run ask  no no no  no no no"),
+        ("cancel_task", "run run ask  no no no  no no no  no no no"),
         #[cfg(feature = "sms")]
-        ("check_drafts", "run run run  run run run  run run run"),
+        ("check_drafts", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "notifications")]
-        ("check_notifications", "run run run  run run run  run run run"),
+        ("check_notifications", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
-        ("check_sms", "run run run  run run run  run run run"),
-        ("create_calendar_event", "run run ask  no no no  no no no"),
+        ("check_sms", "run run run  run run run  run run run  run run run"),
+        ("create_calendar_event", "run run ask  no no no  no no no  no no no"),
         #[cfg(feature = "notifications")]
-        ("dismiss_notification", "run run ask  no no no  no no no"),
-        ("execute_shell_command", "run ask ask  no no no  no no no"),
-        ("fetch_url", "run run ask  no no no  run run no"),
-        ("get_local_time", "run run run  run run run  run run run"),
-        ("get_location_from_ip", "run run ask  no no no  no no no"),
-        ("list_tasks", "run run run  run run run  run run run"),
-        ("memory_forget", "run run ask  no no no  no no no"),
-        ("memory_learn", "run ask ask  no no no  no no no"),
-        ("memory_reinforce", "run run run  run run run  run run run"),
-        ("memory_store", "run ask ask  no no no  no no no"),
-        ("open_url", "run run ask  no no no  no no no"),
-        ("promote_learning", "no no no  run run run  run run run"),
+        ("dismiss_notification", "run run ask  no no no  no no no  no no no"),
+        ("execute_shell_command", "run ask ask  no no no  no no no  no no no"),
+        ("fetch_url", "run run ask  no no no  run run no  no no no"),
+        ("find_tools", "run run run  run run run  run run run  no no no"),
+        ("get_local_time", "run run run  run run run  run run run  no no no"),
+        ("get_location_from_ip", "run run ask  no no no  no no no  no no no"),
+        ("list_tasks", "run run run  run run run  run run run  run run run"),
+        ("memory_forget", "run run ask  no no no  no no no  no no no"),
+        ("memory_learn", "run ask ask  no no no  no no no  no no no"),
+        ("memory_reinforce", "run run run  run run run  run run run  no no no"),
+        ("memory_store", "run ask ask  no no no  no no no  no no no"),
+        ("open_url", "run run ask  no no no  no no no  no no no"),
+        ("promote_learning", "no no no  run run run  run run run  no no no"),
         #[cfg(feature = "notifications")]
-        ("read_notification", "run run run  run run run  run run run"),
+        ("read_notification", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
-        ("read_sms", "run run run  run run run  run run run"),
+        ("read_sms", "run run run  run run run  run run run  run run run"),
         #[cfg(all(feature = "sms", feature = "notifications"))]
-        ("reply_notification", "run run run  run run run  run run run"),
+        ("reply_notification", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
-        ("reply_sms", "run run run  run run run  run run run"),
-        ("schedule_task", "run ask ask  no no no  no no no"),
+        ("reply_sms", "run run run  run run run  run run run  run run run"),
+        ("schedule_task", "run ask ask  no no no  no no no  no no no"),
         #[cfg(feature = "notifications")]
-        ("search_notifications", "run run run  run run run  run run run"),
+        ("search_notifications", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
-        ("search_sms", "run run run  run run run  run run run"),
-        ("send_notification", "run run ask  no no no  no no no"),
+        ("search_sms", "run run run  run run run  run run run  run run run"),
+        ("send_notification", "run run ask  no no no  no no no  no no no"),
         #[cfg(feature = "sms")]
-        ("send_sms", "run run run  run run run  run run run"),
-        ("set_alarm", "run run ask  no no no  no no no"),
-        ("shell_command", "run ask ask  no no no  no no no"),
-        ("web_search", "run run ask  no no no  run run no"),
+        ("send_sms", "run run run  run run run  run run run  run run run"),
+        ("set_alarm", "run run ask  no no no  no no no  no no no"),
+        ("shell_command", "run ask ask  no no no  no no no  no no no"),
+        ("web_search", "run run ask  no no no  run run no  no no no"),
     ];
 
     #[test]
@@ -350,17 +401,43 @@ mod tests {
         known.sort_unstable();
         let promised: Vec<&str> = PROMISED.iter().map(|(tool, _)| *tool).collect();
         assert_eq!(known, promised, "every tool has a row in both");
-        let unknown = [("something_new", "run ask ask  no no no  no no no")];
+        let unknown = [("something_new", "run ask ask  no no no  no no no  no no no")];
         for (tool, expected) in PROMISED.iter().chain(&unknown) {
             let word = |(kind, level)| match verdict(kind, level, tool) {
                 Verdict::Run => "run",
                 Verdict::AskFirst => "ask",
                 Verdict::Refuse => "no",
             };
-            let kinds = [RunKind::Chat, RunKind::Heartbeat, RunKind::Task];
-            let cases = kinds.into_iter().flat_map(|kind| Level::ALL.map(|level| (kind, level)));
-            let words: Vec<&str> = cases.map(word).collect();
+            let words: Vec<&str> = cases().map(word).collect();
             assert_eq!(words, expected.split_whitespace().collect::<Vec<_>>(), "{tool}");
+        }
+    }
+
+    fn cases() -> impl Iterator<Item = (RunKind, Level)> {
+        let kinds = [RunKind::Chat, RunKind::Heartbeat, RunKind::Task, RunKind::Guest];
+        kinds.into_iter().flat_map(|kind| Level::ALL.map(|level| (kind, level)))
+    }
+
+    /// The same promises for tools of MCP servers: the first that asks, the second that does not, the third that tasks
+    /// may use too.
+    #[test]
+    fn every_tool_of_an_mcp_server() {
+        for (asks, in_tasks, expected) in [
+            (true, false, "ask ask ask  no no no  no no no  no no no"),
+            (false, false, "run ask ask  no no no  no no no  no no no"),
+            (false, true, "run ask ask  no no no  run no no  no no no"),
+        ] {
+            let word = |(kind, level)| match foreign(kind, level, ForeignRights { asks, in_tasks }) {
+                Verdict::Run => "run",
+                Verdict::AskFirst => "ask",
+                Verdict::Refuse => "no",
+            };
+            let words: Vec<&str> = cases().map(word).collect();
+            assert_eq!(
+                words,
+                expected.split_whitespace().collect::<Vec<_>>(),
+                "asks: {asks}, in tasks: {in_tasks}"
+            );
         }
     }
 

@@ -18,6 +18,7 @@ pub mod ledger;
 pub mod legible;
 pub mod lock;
 pub mod manifest;
+pub mod mcp;
 pub mod memory;
 pub mod models;
 pub mod moment;

@@ -223,6 +223,8 @@ pub enum DraftOrigin {
     Chat,
     Heartbeat,
     Task,
+    /// Another program staged it over MCP.
+    Guest,
 }
 
 impl DraftOrigin {
@@ -233,6 +235,7 @@ impl DraftOrigin {
             Self::Chat => "chat",
             Self::Heartbeat => "heartbeat",
             Self::Task => "task",
+            Self::Guest => "guest",
         }
     }
 }
@@ -246,6 +249,7 @@ impl Draft {
             (RunKind::Chat, _) => DraftOrigin::Chat,
             (RunKind::Heartbeat, _) => DraftOrigin::Heartbeat,
             (RunKind::Task, _) => DraftOrigin::Task,
+            (RunKind::Guest, _) => DraftOrigin::Guest,
         }
     }
 
@@ -324,6 +328,7 @@ fn origin_name(origin: RunKind) -> &'static str {
         RunKind::Chat => "chat",
         RunKind::Heartbeat => "heartbeat",
         RunKind::Task => "task",
+        RunKind::Guest => "guest",
     }
 }
 
@@ -331,6 +336,7 @@ fn origin_from(stored: &str) -> RunKind {
     match stored {
         "heartbeat" => RunKind::Heartbeat,
         "task" => RunKind::Task,
+        "guest" => RunKind::Guest,
         _ => RunKind::Chat,
     }
 }

@@ -366,7 +366,11 @@ fn origin(row: &DraftRow) -> String {
     let edited = if row.edited { ", edited by you" } else { "" };
     match row.origin {
         DraftOrigin::User => "written by you".to_owned(),
-        DraftOrigin::Command | DraftOrigin::Chat | DraftOrigin::Heartbeat | DraftOrigin::Task => {
+        DraftOrigin::Command
+        | DraftOrigin::Chat
+        | DraftOrigin::Heartbeat
+        | DraftOrigin::Task
+        | DraftOrigin::Guest => {
             format!("from a {}{edited}", row.origin.as_str())
         }
     }

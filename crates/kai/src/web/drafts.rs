@@ -371,6 +371,7 @@ fn origin(origin: DraftOrigin, lang: Lang) -> &'static str {
         DraftOrigin::Chat => lang.drafts_from_chat(),
         DraftOrigin::Heartbeat => lang.drafts_from_heartbeat(),
         DraftOrigin::Task => lang.drafts_from_task(),
+        DraftOrigin::Guest => lang.drafts_from_guest(),
     }
 }
 
