@@ -101,4 +101,5 @@ pub const MIGRATIONS: &[db::Migration] = &[
     attachments::MIGRATION,
     agent::queued::MIGRATION,
     models::VISION,
+    mcp::MIGRATION,
 ];

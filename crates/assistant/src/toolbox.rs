@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use kai_llm::ToolSpec;
 use kai_words::Said;
 
+use crate::mcp::hub::Hub;
 use crate::settings::{self, Setting, Values};
 use crate::tool::{AnyTool, Lack};
 
@@ -15,6 +16,8 @@ pub struct Toolbox {
     specs: OnceLock<Vec<ToolSpec>>,
     /// The tools are isolated from this machine.
     apart: bool,
+    /// The way to the tools of MCP servers, which come and go.
+    servers: Option<Hub>,
 }
 
 /// A tool, and what enables it.
@@ -68,13 +71,24 @@ impl Entry {
 
 impl Toolbox {
     pub fn new(entries: Vec<Entry>) -> Self {
-        Self { entries, specs: OnceLock::new(), apart: false }
+        Self { entries, specs: OnceLock::new(), apart: false, servers: None }
     }
 
     /// Isolates the tools from this machine, as the demo does. [`Lack::Demo`] then replaces advice on what to install.
     #[must_use]
     pub fn apart(self) -> Self {
         Self { apart: true, ..self }
+    }
+
+    /// Adds the way to the tools of MCP servers.
+    #[must_use]
+    pub fn with_servers(self, hub: Hub) -> Self {
+        Self { servers: Some(hub), ..self }
+    }
+
+    /// The connections to MCP servers.
+    pub fn servers(&self) -> Option<&Hub> {
+        self.servers.as_ref()
     }
 
     /// What the tool needs but does not have.

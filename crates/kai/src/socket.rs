@@ -304,6 +304,9 @@ pub(crate) fn to_wire(event: agent::Event, language: Lang) -> Event {
             Event::Again { why: why.to_string(), asking: asking.to_string() }
         }
         agent::Event::ToolStarted { call, tool: name } => tool(call, name, ToolState::Running, None),
+        agent::Event::ToolProgress { call, tool: name, progress } => {
+            tool(call, name, ToolState::Running, Some(progress))
+        }
         agent::Event::ToolFinished { call, tool: name, failed } => {
             tool(call, name, if failed.is_none() { ToolState::Done } else { ToolState::Failed }, failed)
         }

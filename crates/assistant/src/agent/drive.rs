@@ -42,11 +42,13 @@ use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind};
 use crate::lease::{self, Lease};
 use crate::ledger::{self, Held, Record, SentFile};
+use crate::mcp::tools::FindTools;
+use crate::mcp::{self, KnownTool};
 use crate::memory::{self, Memory};
 use crate::models::vision::Vision;
 use crate::models::{self, trouble};
 use crate::settings::{self, MEMORY_ENABLED, SOUL_TEXT, Values};
-use crate::tool::{Provenance, Run, ToolResult};
+use crate::tool::{Provenance, Run, Tool, ToolResult};
 use crate::toolbox::Toolbox;
 
 /// Everything a turn needs.
@@ -167,6 +169,8 @@ struct RequestContext {
     values: Values,
     /// Confirmed memories only: they count as the user's own words, so they do not raise the level.
     memories: Vec<Memory>,
+    /// The tools of MCP servers that may be used.
+    foreign: Vec<KnownTool>,
     /// Which codes to hide from the model. The user may change this while a turn runs.
     kept: Kept,
     shown: KnownCodes,
@@ -579,7 +583,8 @@ impl Driver<'_> {
                 let memories = if remembers { memory::store::confirmed(tx)? } else { vec![] };
                 let kept = conversation::kept(tx, id, &values)?;
                 let shown = conversation::shown_codes(tx, id)?;
-                Ok::<_, DbError>(RequestContext { values, memories, kept, shown })
+                let foreign = mcp::store::usable(tx)?;
+                Ok::<_, DbError>(RequestContext { values, memories, foreign, kept, shown })
             })
             .await?;
         self.toolbox.probe_access(&around.values).await;
@@ -747,7 +752,7 @@ impl Driver<'_> {
     ) -> Request {
         let turn = &progress.turn;
         let tools = match offer {
-            Offer::Tools => self.offered(&around.values, self.level(progress)),
+            Offer::Tools => self.offered(around, self.level(progress), turn.messages()),
             Offer::Nothing => vec![],
         };
         let veil = around.veil(turn.messages(), &progress.meanings);
@@ -783,9 +788,13 @@ impl Driver<'_> {
         read.max(progress.level)
     }
 
-    fn offered(&self, values: &Values, level: Level) -> Vec<ToolSpec> {
-        let mut tools = self.toolbox.offered(values);
-        tools.retain(|tool| gate::offered(self.kind, level, &tool.name));
+    fn offered(&self, around: &RequestContext, level: Level, messages: &[Message]) -> Vec<ToolSpec> {
+        let (foreign, are_many) = mcp::tools::offered(&around.foreign, self.kind, level, messages);
+        let mut tools = self.toolbox.offered(&around.values);
+        tools.retain(|tool| {
+            gate::offered(self.kind, level, &tool.name) && (are_many || tool.name != FindTools::NAME)
+        });
+        tools.extend(foreign);
         tools
     }
 
@@ -814,7 +823,8 @@ impl Driver<'_> {
 
     /// Stores the reply, and the ledger's record of each call, before any of the calls runs.
     async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, TurnError> {
-        let (usage, hands) = (reply.usage, self.hands(progress, Codes::Hidden));
+        let foreign = self.db.read(mcp::store::usable).await?;
+        let (usage, hands) = (reply.usage, self.hands(progress, Codes::Hidden, &foreign));
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);
         progress.cut_off = reply.cut_off;
@@ -852,10 +862,10 @@ impl Driver<'_> {
         let around = self.surroundings(progress).await?;
         progress.level = self.level(progress);
         let messages = progress.turn.messages();
-        let hands = self.hands(progress, around.kept.codes);
+        let hands = self.hands(progress, around.kept.codes, &around.foreign);
         let (hands, values, finished) = (&hands, &around.values, &progress.finished);
         let ran = calls.iter().enumerate().map(|(place, call)| async move {
-            let verdict = gate::judge(self.kind, hands.run.level, messages, call);
+            let verdict = hands.verdict(messages, call);
             let (result, record) = hands.run(call, values, verdict).await?;
             let (id, tool) = (call.id.clone(), call.name.clone());
             let ToolResult { text, meaning, .. } = result.clone();
@@ -867,12 +877,12 @@ impl Driver<'_> {
         try_join_all(ran).await
     }
 
-    fn hands(&self, progress: &Progress, codes: Codes) -> CallRunner<'_> {
+    fn hands<'a>(&'a self, progress: &Progress, codes: Codes, foreign: &'a [KnownTool]) -> CallRunner<'a> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
         let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
         let (level, codes_shown) = (progress.level, codes == Codes::Shown);
         let run = Run { kind, conversation, elsewhere, level, confirmed: false, codes_shown };
-        CallRunner { db, clock, toolbox, face, run }
+        CallRunner { db, clock, toolbox, foreign, face, run }
     }
 }
 

@@ -2,15 +2,19 @@
 //! tools call` use this.
 
 use jiff::Timestamp;
-use kai_llm::ToolCall;
+use kai_llm::{Message, ToolCall};
 use rusqlite::Transaction;
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use super::{ApprovalRequest, Event, Face};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::{self, Verdict};
+use crate::gate::{self, Level, Verdict};
+use crate::hex;
 use crate::ledger::{self, Record};
+use crate::mcp::KnownTool;
+use crate::mcp::tools::{ForeignCall, Steady};
 use crate::memory;
 use crate::settings::Values;
 use crate::tasks::{self, TaskId};
@@ -24,6 +28,8 @@ pub struct CallRunner<'a> {
     pub db: &'a Db,
     pub clock: &'a dyn Clock,
     pub toolbox: &'a Toolbox,
+    /// The tools of MCP servers that may be used.
+    pub foreign: &'a [KnownTool],
     pub face: &'a dyn Face,
     pub run: Run,
 }
@@ -31,9 +37,32 @@ pub struct CallRunner<'a> {
 impl CallRunner<'_> {
     /// The ledger record that announces a call; stored before the call runs.
     pub fn announced(&self, call: &ToolCall) -> Record {
-        let (tool, arguments) = (call.name.clone(), call.arguments.clone());
-        let conversation = self.run.conversation;
-        Record::ToolCall { conversation, tool, arguments, by_hand: self.run.is_by_hand() }
+        let (tool, conversation, by_hand) =
+            (call.name.clone(), self.run.conversation, self.run.is_by_hand());
+        match self.foreign(call) {
+            None => Record::ToolCall { conversation, tool, arguments: call.arguments.clone(), by_hand },
+            Some(KnownTool { server_name, .. }) => Record::McpCall {
+                conversation,
+                server: server_name.clone(),
+                tool,
+                arguments: hex::encode(&Sha256::digest(call.arguments.as_bytes())),
+                bytes: call.arguments.len(),
+                by_hand,
+            },
+        }
+    }
+
+    fn foreign(&self, call: &ToolCall) -> Option<&KnownTool> {
+        self.foreign.iter().find(|tool| tool.offered_as == call.name)
+    }
+
+    /// What the gate says about a call in a request with these messages.
+    pub fn verdict(&self, messages: &[Message], call: &ToolCall) -> Verdict {
+        let Run { kind, level, .. } = self.run;
+        match self.foreign(call) {
+            Some(tool) => gate::foreign(kind, level, tool.rights()),
+            None => gate::judge(kind, level, messages, call),
+        }
     }
 
     /// Runs a call according to the gate's verdict; a refused call gets a result that says why. The record is for the
@@ -44,22 +73,54 @@ impl CallRunner<'_> {
         values: &Values,
         verdict: Verdict,
     ) -> Result<(ToolResult, Record), DbError> {
-        let tool = match self.refused(call, verdict).await? {
-            None => self.toolbox.usable(&call.name, values),
-            Some(why) => Err(why),
-        };
+        let refused = self.refused(call, verdict).await?;
         let within = Run { confirmed: verdict == Verdict::AskFirst, ..self.run };
         let (id, name) = (call.id.0.clone(), call.name.clone());
         self.face.shows(Event::ToolStarted { call: id.clone(), tool: name.clone() });
-        let mut result = tool::execute(tool, values, &call.arguments, &within).await;
-        if self.toolbox.has(&name) {
-            result.meaning.taint = gate::raised(&name, result.meaning.taint);
-        }
+        let result = match (refused, self.foreign(call).zip(self.toolbox.servers())) {
+            (Some(why), _) => tool::execute(Err(why), values, &call.arguments, &within).await,
+            (None, Some((tool, hub))) => {
+                let progress = Steady::new(|progress| {
+                    let (call, tool) = (id.clone(), name.clone());
+                    self.face.shows(Event::ToolProgress { call, tool, progress });
+                });
+                let tell = |said: Untrusted| progress.tell(&said);
+                let foreign = ForeignCall { tool, hub, progress: &tell };
+                let mut result = tool::execute(Ok(&foreign), values, &call.arguments, &within).await;
+                // A server's words stand in its errors too.
+                result.meaning.taint = Level::People;
+                result
+            }
+            (None, None) => {
+                let tool = self.toolbox.usable(&call.name, values);
+                let mut result = tool::execute(tool, values, &call.arguments, &within).await;
+                if self.toolbox.has(&name) {
+                    result.meaning.taint = gate::raised(&name, result.meaning.taint);
+                }
+                result
+            }
+        };
         let failed = (!result.success).then(|| why(&result.text));
-        self.face.shows(Event::ToolFinished { call: id, tool: name.clone(), failed });
-        let (conversation, result_chars) = (self.run.conversation, result.text.chars().count());
-        let record = Record::ToolResult { conversation, tool: name, success: result.success, result_chars };
+        self.face.shows(Event::ToolFinished { call: id, tool: name, failed });
+        let record = self.ended(call, &result);
         Ok((result, record))
+    }
+
+    /// The ledger record of a call's outcome.
+    fn ended(&self, call: &ToolCall, result: &ToolResult) -> Record {
+        let (conversation, tool, success) = (self.run.conversation, call.name.clone(), result.success);
+        match self.foreign(call) {
+            None => {
+                Record::ToolResult { conversation, tool, success, result_chars: result.text.chars().count() }
+            }
+            Some(KnownTool { server_name, .. }) => Record::McpResult {
+                conversation,
+                server: server_name.clone(),
+                tool,
+                success,
+                bytes: result.text.len(),
+            },
+        }
     }
 
     /// The reason why the call may not run, or `None` if it may.

@@ -68,6 +68,8 @@ pub enum Event {
     },
     /// A call starts (the seed's `TOOL_EXECUTING`); it is not stored, only sent as this event.
     ToolStarted { call: String, tool: String },
+    /// How far a call is, in the words of an MCP server.
+    ToolProgress { call: String, tool: String, progress: String },
     ToolFinished {
         call: String,
         tool: String,

@@ -55,6 +55,20 @@ pub enum Record {
     },
     /// The outcome of a tool call: it ran, failed or was refused.
     ToolResult { conversation: i64, tool: String, success: bool, result_chars: usize },
+    /// A tool of an MCP server was called. The arguments left Kai, so their hash and size are recorded. Stored before
+    /// the tool runs.
+    McpCall {
+        conversation: i64,
+        server: String,
+        tool: String,
+        /// SHA-256 of the arguments, in hexadecimal.
+        arguments: String,
+        bytes: usize,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_hand: bool,
+    },
+    /// The outcome of such a call.
+    McpResult { conversation: i64, server: String, tool: String, success: bool, bytes: usize },
     /// A call needed the user's approval: they allowed or denied it, or nobody answered.
     Click {
         conversation: i64,

@@ -46,6 +46,8 @@ impl Record {
             Self::Request { .. } => "request",
             Self::ToolCall { .. } => "tool_call",
             Self::ToolResult { .. } => "tool_result",
+            Self::McpCall { .. } => "mcp_call",
+            Self::McpResult { .. } => "mcp_result",
             Self::Click { .. } => "click",
             Self::Codes { .. } => "codes",
             Self::Draft { .. } => "draft",
@@ -65,6 +67,8 @@ impl Record {
             Self::Request { conversation, .. }
             | Self::ToolCall { conversation, .. }
             | Self::ToolResult { conversation, .. }
+            | Self::McpCall { conversation, .. }
+            | Self::McpResult { conversation, .. }
             | Self::Click { conversation, .. }
             | Self::Codes { conversation, .. }
             | Self::Draft { conversation, .. } => Some(*conversation).filter(|id| *id != 0),
@@ -82,9 +86,11 @@ impl Record {
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Request { model, .. } => Some(model),
-            Self::ToolCall { tool, .. } | Self::ToolResult { tool, .. } | Self::Click { tool, .. } => {
-                Some(tool)
-            }
+            Self::ToolCall { tool, .. }
+            | Self::ToolResult { tool, .. }
+            | Self::McpCall { tool, .. }
+            | Self::McpResult { tool, .. }
+            | Self::Click { tool, .. } => Some(tool),
             Self::Codes { .. }
             | Self::Draft { .. }
             | Self::Tap { .. }
@@ -116,6 +122,8 @@ impl Record {
                 vec![tool, arguments]
             }
             Self::ToolResult { tool, .. } => vec![tool],
+            Self::McpCall { server, tool, arguments, .. } => vec![server, tool, arguments],
+            Self::McpResult { server, tool, .. } => vec![server, tool],
             Self::Draft { channel, to, digest, .. } => vec![channel, to, digest],
             Self::Codes { .. } | Self::Undiscarded { .. } | Self::Restored { .. } => vec![],
             Self::Tap { digest, .. } => vec![digest],

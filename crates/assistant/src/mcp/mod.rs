@@ -5,16 +5,24 @@
 //! approved. The rest decides: [`naming`], [`text`], [`finding`], [`import`].
 
 pub mod finding;
+pub mod hub;
+pub mod import;
 pub mod naming;
 pub mod port;
+pub mod store;
 pub mod text;
+pub mod tools;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde::{Deserialize, Serialize};
 
+use crate::db::Migration;
 use crate::gate::ForeignRights;
 
 pub use text::ToolText;
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "mcp", sql: include_str!("../../migrations/mcp.sql") };
 
 /// The number of a server that the user added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

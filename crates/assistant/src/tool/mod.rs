@@ -1,7 +1,7 @@
 //! The tools that a model can call. A tool is a type, and the doc comments on its input struct are its prompt.
 //!
 //! The model reads the doc comments on the input struct and its fields, so code and prompt cannot drift apart.
-//! [`AnyTool`] erases the types in one place; no tool handles raw JSON.
+//! [`AnyTool`] erases the types in one place; no tool of our own handles raw JSON.
 
 mod executor;
 #[cfg(any(feature = "sms", feature = "notifications"))]
@@ -187,12 +187,13 @@ impl From<Said> for ToolError {
     }
 }
 
-type Running<'a> =
+/// A call that runs.
+pub type Running<'a> =
     Pin<Box<dyn Future<Output = Result<ToolOutput<Map<String, Value>>, ToolError>> + Send + 'a>>;
 
 /// A [`Tool`] with its input and output types erased.
 pub trait AnyTool: Send + Sync {
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     fn aliases(&self) -> &'static [&'static str];
     fn lacks(&self) -> Option<Lack>;
     fn note(&self) -> Option<String>;
@@ -205,7 +206,7 @@ pub trait AnyTool: Send + Sync {
 }
 
 impl<T: Tool> AnyTool for T {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         T::NAME
     }
 

@@ -227,7 +227,7 @@ pub(crate) enum Event {
         tool: String,
         title: String,
         state: ToolState,
-        /// Why the tool failed.
+        /// Why the tool failed, or how far it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },

@@ -2,10 +2,9 @@
 
 use kai_assistant::agent::{CallRunner, Face};
 use kai_assistant::db::DbError;
-use kai_assistant::gate::{self, Level, RunKind};
 use kai_assistant::tool::Run;
 use kai_assistant::toolbox::Entry;
-use kai_assistant::{ledger, settings};
+use kai_assistant::{ledger, mcp, settings};
 use kai_llm::{CallId, ToolCall};
 use serde::de::IgnoredAny;
 
@@ -81,8 +80,9 @@ fn no_tool(name: &str) -> Failure {
 
 async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<ToolAnswer, DbError> {
     let (db, clock) = (&app.db, app.clock.as_ref());
-    let hands = CallRunner { db, clock, toolbox: &app.toolbox, face, run: Run::BY_HAND };
-    let verdict = gate::verdict(RunKind::Chat, Level::Nothing, &call.name);
+    let foreign = db.read(mcp::store::usable).await?;
+    let hands = CallRunner { db, clock, toolbox: &app.toolbox, foreign: &foreign, face, run: Run::BY_HAND };
+    let verdict = hands.verdict(&[], call);
     let (announced, now) = (hands.announced(call), clock.now());
     db.write(move |tx| ledger::append(tx, &announced, now)).await?;
     let values = app.values().await?;

@@ -389,7 +389,7 @@ pub(super) fn turn(sight: Option<&Sight>, lang: Lang) -> Markup {
                 }
             }
             @for running in &sight.tools {
-                span class="chip tool" data-testid="tool-chip" { (icons::build()) (lang.tool_name(&running.tool)) }
+                span class="chip tool" data-testid="tool-chip" { (icons::build()) (lang.tool_name(&running.tool)) @if !running.progress.is_empty() { " · " bdi { (running.progress) } } }
             }
         }
     }

@@ -62,6 +62,8 @@ pub(super) struct Sight {
 pub(super) struct RunningTool {
     call: String,
     pub(super) tool: String,
+    /// How far it is, in the words of an MCP server; empty if nothing was said.
+    pub(super) progress: String,
 }
 
 /// How a turn ended without an answer.
@@ -363,7 +365,12 @@ impl Face for PageFace {
             agent::Event::ToolStarted { call, tool } => {
                 // What the model said before the call is stored by now.
                 sight.answer.clear();
-                sight.tools.push(RunningTool { call, tool });
+                sight.tools.push(RunningTool { call, tool, progress: String::new() });
+            }
+            agent::Event::ToolProgress { call, progress, .. } => {
+                if let Some(running) = sight.tools.iter_mut().find(|running| running.call == call) {
+                    running.progress = progress;
+                }
             }
             agent::Event::ToolFinished { call, .. } => sight.tools.retain(|running| running.call != call),
         });

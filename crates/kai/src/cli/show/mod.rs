@@ -221,6 +221,15 @@ fn happened(record: &Record) -> String {
             let how = if *success { "returned" } else { "failed and returned" };
             format!("{} {how} {}", visible(tool), count(*result_chars, "character"))
         }
+        Record::McpCall { conversation, server, tool, bytes, by_hand, .. } => {
+            let (tool, server, sent) = (visible(tool), visible(server), count(*bytes, "byte"));
+            let who = if *by_hand { "You" } else { "The model" };
+            format!("{who} called {tool} and so sent {sent} to the MCP server {server}{}", within(*conversation))
+        }
+        Record::McpResult { server, tool, success, bytes, .. } => {
+            let how = if *success { "returned" } else { "failed and returned" };
+            format!("{} of the MCP server {} {how} {}", visible(tool), visible(server), count(*bytes, "byte"))
+        }
         Record::Click { tool, arguments, allowed, unanswered, .. } => {
             let call = format!("{} {}", visible(tool), visible(arguments));
             match (allowed, unanswered) {

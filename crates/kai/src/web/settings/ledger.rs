@@ -231,6 +231,18 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
         Record::ToolResult { tool, result_chars, .. } => {
             (icons::build(), said::ledger_failed(lang.tool_name(tool), *result_chars), None)
         }
+        Record::McpCall { server, tool, bytes, by_hand: false, .. } => {
+            (icons::outward(), said::ledger_mcp_called(tool, *bytes, server), None)
+        }
+        Record::McpCall { server, tool, bytes, .. } => {
+            (icons::outward(), said::ledger_mcp_called_by_you(tool, *bytes, server), None)
+        }
+        Record::McpResult { server, tool, success: true, bytes, .. } => {
+            (icons::build(), said::ledger_mcp_returned(tool, server, *bytes), None)
+        }
+        Record::McpResult { server, tool, bytes, .. } => {
+            (icons::build(), said::ledger_mcp_failed(tool, server, *bytes), None)
+        }
         Record::Click { tool, arguments, allowed, unanswered, .. } => {
             let tool = lang.tool_name(tool);
             let answer = match (allowed, unanswered) {

@@ -22,7 +22,7 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
         app.toolbox.probe_access(&ctx.values).await;
     }
     let own = |entry: &&Entry| matches!(entry.governed, EnabledBy::OwnSwitch { .. });
-    let cards: Vec<Card> = app.toolbox.entries().iter().filter(own).map(|entry| card(entry, ctx)).collect();
+    let cards: Vec<Card<'_>> = app.toolbox.entries().iter().filter(own).map(|entry| card(entry, ctx)).collect();
     Ok(vec![
         Region::bare("tools", grid(ctx, &cards)),
         Region::card("services", ctx.lang.tools_services(), services(ctx)),
@@ -30,8 +30,8 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
 }
 
 /// A tool, as its card shows it.
-struct Card {
-    tool: &'static str,
+struct Card<'a> {
+    tool: &'a str,
     title: String,
     about: String,
     on: bool,
@@ -39,7 +39,7 @@ struct Card {
     lacks: Option<Trouble>,
 }
 
-fn card(entry: &Entry, ctx: &PageContext<'_>) -> Card {
+fn card<'a>(entry: &'a Entry, ctx: &PageContext<'_>) -> Card<'a> {
     let tool = entry.tool.name();
     Card {
         tool,
@@ -59,7 +59,7 @@ fn missing(lack: &Lack) -> Trouble {
     Trouble { why: lack.said(), remedy }
 }
 
-fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {
+fn grid(ctx: &PageContext<'_>, cards: &[Card<'_>]) -> Markup {
     html! {
         p class="lead quiet" {
             (rich(&said::tools_lead(ctx.lang.settings_agent()), ctx.lang, |page| html! { a href="/settings/agent" { (page) } }))
@@ -76,7 +76,7 @@ fn grid(ctx: &PageContext<'_>, cards: &[Card]) -> Markup {
 }
 
 /// The switch of a tool; the whole card is the button.
-fn toggle(ctx: &PageContext<'_>, card: &Card) -> Markup {
+fn toggle(ctx: &PageContext<'_>, card: &Card<'_>) -> Markup {
     let (name, about) = (format!("tool-{}", card.tool), format!("tool-{}-about", card.tool));
     let content = html! {
         input type="hidden" name="key" value=(format!("tool_enabled_{}", card.tool));

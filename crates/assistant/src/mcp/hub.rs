@@ -1,0 +1,361 @@
+//! Keeps the connections to MCP servers: connects in the background and on demand, and tries again after a while.
+//!
+//! A dead, slow or lying server costs nobody else anything: each has a [`Line`] of its own, and whoever does not call
+//! its tools does not wait for it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kai_words::{Said, said};
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::port::{Connected, Connector, Launch, Link, LinkError, LinkEvent, Outcome, Progress, Secret};
+use super::{KnownTool, Server, ServerId, ToolText, store};
+use crate::clock::Clock;
+use crate::db::{Db, DbError};
+use crate::lock::lock;
+use crate::untrusted::Untrusted;
+
+/// How long connecting may take. Bridges have a limit of their own, which comes first.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// How long after a failure a server is tried again at first, and at most.
+const SOON: Duration = Duration::from_secs(2);
+const LATER: Duration = Duration::from_mins(5);
+/// How soon a server's changed list is read again, so that one that always changes it keeps nobody busy.
+const BETWEEN_LISTS: Duration = Duration::from_secs(5);
+/// How soon a change in the store is noticed.
+const NOTICING: Duration = Duration::from_secs(1);
+
+/// How a server is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// Nobody has tried yet, or the server is turned off.
+    Idle,
+    Connecting,
+    Connected {
+        calls_itself: Untrusted,
+    },
+    Failed(LinkError),
+}
+
+/// Why a tool of a server was not called, or has no result.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.said())]
+pub enum CallError {
+    /// The server or the tool is not there, or off.
+    Off,
+    /// The server describes the tool differently since the user approved it.
+    Changed,
+    Link(#[from] LinkError),
+    Store(#[from] DbError),
+}
+
+impl CallError {
+    /// The error in the user's language.
+    pub fn said(&self) -> Said {
+        match self {
+            Self::Off => said::mcp_tool_off(),
+            Self::Changed => said::mcp_tool_changed(),
+            Self::Link(error) => error.said(),
+            Self::Store(error) => error.said(),
+        }
+    }
+}
+
+/// All connections. Clones share them.
+#[derive(Clone)]
+pub struct Hub {
+    db: Db,
+    clock: Arc<dyn Clock>,
+    connector: Arc<dyn Connector>,
+    lines: Arc<Mutex<BTreeMap<ServerId, Arc<Line>>>>,
+    /// Counts the changes of any server's status.
+    changes: watch::Sender<u64>,
+}
+
+/// The connection to one server, or the place for one.
+struct Line {
+    server: Server,
+    status: Mutex<Status>,
+    link: tokio::sync::Mutex<Option<Arc<dyn Link>>>,
+    /// Somebody wants it to be tried now.
+    woken: Notify,
+    /// Cancelled when the server was removed, turned off or changed.
+    over: CancellationToken,
+}
+
+impl Hub {
+    pub fn new(db: Db, clock: Arc<dyn Clock>, connector: Arc<dyn Connector>) -> Self {
+        Self { db, clock, connector, lines: Arc::default(), changes: watch::Sender::default() }
+    }
+
+    /// Tells when the status of a server changes.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub fn status(&self, id: ServerId) -> Status {
+        self.existing(id).map_or(Status::Idle, |line| lock(&line.status).clone())
+    }
+
+    /// The last lines that a server's program wrote to its standard error.
+    pub async fn stderr(&self, id: ServerId) -> Vec<Untrusted> {
+        let Some(line) = self.existing(id) else { return vec![] };
+        line.link.lock().await.as_ref().map(|link| link.stderr()).unwrap_or_default()
+    }
+
+    fn existing(&self, id: ServerId) -> Option<Arc<Line>> {
+        lock(&self.lines).get(&id).cloned()
+    }
+
+    /// Keeps every enabled server connected until told to stop.
+    pub async fn run(&self, stop: CancellationToken) {
+        let mut changes = self.db.changes();
+        loop {
+            match self.db.read(store::servers).await {
+                Ok(servers) => self.settle(&servers, &stop),
+                Err(error) => tracing::warn!(%error, "the MCP servers could not be read"),
+            }
+            let noticed = Instant::now();
+            tokio::select! {
+                () = stop.cancelled() => break,
+                Ok(()) = changes.changed() => tokio::time::sleep_until(noticed + NOTICING).await,
+            }
+        }
+        let lines = std::mem::take(&mut *lock(&self.lines));
+        lines.values().for_each(|line| line.over.cancel());
+        for line in lines.values() {
+            line.link.lock().await.take();
+        }
+    }
+
+    /// Lets go of servers that are gone or changed, and begins to keep new ones.
+    fn settle(&self, servers: &[Server], stop: &CancellationToken) {
+        let mut lines = lock(&self.lines);
+        lines.retain(|_, line| {
+            let stays = servers.iter().any(|server| *server == line.server && server.enabled);
+            if !stays {
+                line.over.cancel();
+            }
+            stays
+        });
+        for server in servers.iter().filter(|server| server.enabled) {
+            if !lines.contains_key(&server.id) {
+                let line = Arc::new(Line::to(server.clone(), stop.child_token()));
+                lines.insert(server.id, Arc::clone(&line));
+                tokio::spawn(self.clone().keep(line));
+            }
+        }
+        drop(lines);
+        self.tell();
+    }
+
+    fn tell(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Keeps one server connected until its line is over.
+    async fn keep(self, line: Arc<Line>) {
+        let over = line.over.clone();
+        over.run_until_cancelled(async {
+            let mut failures = 0;
+            loop {
+                let pause = match self.connected(&line).await {
+                    Ok(link) => {
+                        failures = 0;
+                        let why = self.listen(&line, link.as_ref()).await;
+                        self.lost(&line, why).await;
+                        SOON
+                    }
+                    // Only the user can change that, and then wakes it.
+                    Err(CallError::Link(LinkError::SignIn)) => LATER,
+                    Err(_) => {
+                        failures += 1;
+                        pause_after(failures)
+                    }
+                };
+                let _ = tokio::time::timeout(pause, line.woken.notified()).await;
+            }
+        })
+        .await;
+        line.link.lock().await.take();
+        *lock(&line.status) = Status::Idle;
+        self.tell();
+    }
+
+    /// Listens to a connected server until it ends.
+    async fn listen(&self, line: &Line, link: &dyn Link) -> LinkError {
+        loop {
+            match link.event().await {
+                LinkEvent::Ended(why) => return why,
+                LinkEvent::ToolsChanged => {
+                    match link.tools().await {
+                        Ok(tools) => self.note(line.server.id, tools).await,
+                        Err(error) => tracing::warn!(server = line.server.name, %error, "no list of tools"),
+                    }
+                    tokio::time::sleep(BETWEEN_LISTS).await;
+                }
+            }
+        }
+    }
+
+    async fn lost(&self, line: &Line, why: LinkError) {
+        line.link.lock().await.take();
+        self.set(line, Status::Failed(why));
+    }
+
+    fn set(&self, line: &Line, status: Status) {
+        *lock(&line.status) = status;
+        self.tell();
+    }
+
+    /// The connection to a server; makes one if there is none.
+    async fn connected(&self, line: &Line) -> Result<Arc<dyn Link>, CallError> {
+        let mut place = line.link.lock().await;
+        if let Some(link) = &*place {
+            return Ok(Arc::clone(link));
+        }
+        self.set(line, Status::Connecting);
+        let launch = self.launch(&line.server).await?;
+        let connecting = self.connector.connect(launch);
+        let outcome = tokio::time::timeout(PATIENCE, connecting).await.unwrap_or(Err(LinkError::Silent));
+        match outcome {
+            Ok(Connected { link, tools, calls_itself }) => {
+                self.note(line.server.id, tools).await;
+                *place = Some(Arc::clone(&link));
+                self.set(line, Status::Connected { calls_itself });
+                Ok(link)
+            }
+            Err(error) => {
+                self.set(line, Status::Failed(error.clone()));
+                Err(error.into())
+            }
+        }
+    }
+
+    async fn note(&self, id: ServerId, tools: Vec<ToolText>) {
+        // Most lists are as they were, and need not be written.
+        let seen = tools.clone();
+        let is_same = self.db.read(move |tx| is_noted(tx, id, &seen)).await;
+        if is_same.is_ok_and(|same| same) {
+            return;
+        }
+        if let Err(error) = self.db.write(move |tx| store::note_tools(tx, id, &tools)).await {
+            tracing::warn!(%error, "a list of MCP tools could not be stored");
+        }
+    }
+
+    async fn launch(&self, server: &Server) -> Result<Launch, CallError> {
+        let id = server.id;
+        let hidden = self.db.read(move |tx| store::hidden(tx, id)).await?.ok_or(CallError::Off)?;
+        let db = self.db.clone();
+        let keep_tokens = Arc::new(move |tokens: Secret| {
+            let db = db.clone();
+            tokio::task::spawn_blocking(move || {
+                if let Err(error) = db.write_now(|tx| store::set_tokens(tx, id, Some(&tokens))) {
+                    tracing::warn!(%error, "the tokens of an MCP server could not be stored");
+                }
+            });
+        });
+        let (name, transport) = (server.name.clone(), server.transport.clone());
+        Ok(Launch { name, transport, secrets: hidden.secrets, tokens: hidden.tokens, keep_tokens })
+    }
+
+    /// The line to a server, also where nobody keeps it connected.
+    async fn line(&self, id: ServerId) -> Result<Arc<Line>, CallError> {
+        if let Some(line) = self.existing(id) {
+            return Ok(line);
+        }
+        let servers = self.db.read(store::servers).await?;
+        let server = servers.into_iter().find(|server| server.id == id && server.enabled).ok_or(CallError::Off)?;
+        let line = Arc::new(Line::to(server, CancellationToken::new()));
+        Ok(Arc::clone(lock(&self.lines).entry(id).or_insert(line)))
+    }
+
+    /// Connects to a server now, and returns when its tools are known.
+    pub async fn reach(&self, id: ServerId) -> Result<(), CallError> {
+        let line = self.line(id).await?;
+        self.connected(&line).await.map(drop)
+    }
+
+    /// Drops the connection to a server, so that it is made anew.
+    pub async fn reconnect(&self, id: ServerId) {
+        if let Some(line) = self.existing(id) {
+            line.link.lock().await.take();
+            line.woken.notify_one();
+        }
+    }
+
+    /// Calls a tool as the user approved it. Connects first if necessary.
+    pub async fn call(
+        &self,
+        tool: &KnownTool,
+        arguments: Map<String, Value>,
+        progress: Progress<'_>,
+    ) -> Result<Outcome, CallError> {
+        let line = self.line(tool.server).await?;
+        let link = self.connected(&line).await?;
+        // Connecting may have shown that the tool is another one now.
+        let name = tool.offered_as.clone();
+        let now = self.db.read(move |tx| store::offered_as(tx, &name)).await?.ok_or(CallError::Off)?;
+        if now.approved != tool.approved || now.usable().is_none() {
+            return Err(if now.enabled { CallError::Changed } else { CallError::Off });
+        }
+        let outcome = link.call(tool.name(), arguments, progress).await;
+        if let Err(error @ LinkError::Ended { .. }) = &outcome {
+            self.lost(&line, error.clone()).await;
+            line.woken.notify_one();
+        }
+        Ok(outcome?)
+    }
+
+    /// Begins signing in to a server. Returns the page on which the user does it; the rest happens by itself.
+    pub async fn sign_in(&self, id: ServerId) -> Result<String, CallError> {
+        let line = self.line(id).await?;
+        let signing_in = self.connector.sign_in(self.launch(&line.server).await?).await?;
+        let hub = self.clone();
+        tokio::spawn(async move {
+            match signing_in.done.await {
+                Ok(()) => hub.reconnect(line.server.id).await,
+                Err(error) => hub.set(&line, Status::Failed(error)),
+            }
+        });
+        Ok(signing_in.url)
+    }
+
+    /// What time it is, for whoever stores something about servers.
+    pub fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+}
+
+impl Line {
+    fn to(server: Server, over: CancellationToken) -> Self {
+        Self {
+            server,
+            status: Mutex::new(Status::Idle),
+            link: tokio::sync::Mutex::default(),
+            woken: Notify::new(),
+            over,
+        }
+    }
+}
+
+/// How long after so many failures a server is tried again.
+fn pause_after(failures: u32) -> Duration {
+    SOON.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1).min(16))).min(LATER)
+}
+
+/// Whether the store knows the tools of a server exactly so.
+fn is_noted(tx: &rusqlite::Transaction<'_>, id: ServerId, tools: &[ToolText]) -> Result<bool, DbError> {
+    let known = store::of_server(tx, id)?;
+    let present: Vec<&ToolText> = known.iter().filter_map(|tool| tool.latest.as_ref()).collect();
+    Ok(present.len() == tools.len() && tools.iter().all(|text| present.contains(&text)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! The tools of MCP servers as models call them, and the tool that finds them when there are many.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use kai_llm::{Message, ToolSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::pin::Pin;
+
+use super::finding::{self, OFFERED_AT_ONCE};
+use super::hub::Hub;
+use super::port::{Outcome, Progress};
+use super::{KnownTool, store};
+use crate::db::Db;
+use crate::gate::{self, Level, RunKind, Verdict};
+use crate::lock::lock;
+use crate::tool::{AnyTool, Lack, Run, Running, Tool, ToolError, ToolOutput};
+use crate::untrusted::Untrusted;
+
+/// How long a call may take.
+const TIMEOUT: Duration = Duration::from_mins(1);
+/// How many characters of a description a search shows.
+const SHOWN: usize = 300;
+
+/// What a model reads of a tool: the description, marked as a stranger's.
+fn described(tool: &KnownTool) -> String {
+    let text = tool.approved.as_ref().map(|text| text.description.as_str()).unwrap_or_default();
+    format!("[Described by the MCP server \"{}\", not by the user] {text}", tool.server_name)
+}
+
+/// What a model is offered of a tool.
+pub fn spec(tool: &KnownTool) -> ToolSpec {
+    let schema = tool.approved.as_ref().map(|text| text.schema.clone()).unwrap_or_default();
+    ToolSpec { name: tool.offered_as.clone(), description: described(tool), parameters: schema }
+}
+
+/// What of the usable tools is offered: those that may run here. If they are many, only those that were found or called
+/// in this conversation, because a call in its history must stay valid. The flag says whether `find_tools` is to be
+/// offered too.
+pub fn offered(
+    usable: &[KnownTool],
+    kind: RunKind,
+    level: Level,
+    messages: &[Message],
+) -> (Vec<ToolSpec>, bool) {
+    let callable: Vec<&KnownTool> = callable(usable, kind, level).collect();
+    let are_many = callable.len() > OFFERED_AT_ONCE;
+    let wanted = callable.into_iter().filter(|tool| !are_many || was_met(tool, messages));
+    (wanted.map(spec).collect(), are_many)
+}
+
+fn callable(usable: &[KnownTool], kind: RunKind, level: Level) -> impl Iterator<Item = &KnownTool> {
+    usable.iter().filter(move |tool| gate::foreign(kind, level, tool.rights()) != Verdict::Refuse)
+}
+
+/// Whether a conversation has found or called a tool.
+fn was_met(tool: &KnownTool, messages: &[Message]) -> bool {
+    // As it is written in a result of ours. Inside a description the quotes would be escaped, so it cannot match there.
+    let found = format!("\"name\":\"{}\"", tool.offered_as);
+    messages.iter().any(|message| match message {
+        Message::Tool { tool: name, result, .. } => name == FindTools::NAME && result.contains(&found),
+        Message::Assistant { calls, .. } => calls.iter().any(|call| call.name == tool.offered_as),
+        Message::User { .. } => false,
+    })
+}
+
+/// A tool of a server, for one call.
+pub struct ForeignCall<'a> {
+    pub tool: &'a KnownTool,
+    pub hub: &'a Hub,
+    pub progress: Progress<'a>,
+}
+
+impl AnyTool for ForeignCall<'_> {
+    fn name(&self) -> &str {
+        &self.tool.offered_as
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn lacks(&self) -> Option<Lack> {
+        None
+    }
+
+    fn note(&self) -> Option<String> {
+        None
+    }
+
+    fn time_argument(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn timeout(&self) -> Duration {
+        TIMEOUT
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec(self.tool)
+    }
+
+    fn probe_access(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The server checks its arguments itself: its schema may say more than we understand.
+    fn call<'a>(&'a self, arguments: Map<String, Value>, _: &'a Run) -> Running<'a> {
+        Box::pin(async move {
+            let outcome = self.hub.call(self.tool, arguments, self.progress).await;
+            let outcome = outcome.map_err(|error| ToolError(error.said().to_string()))?;
+            Ok(ToolOutput::kept_at(fields(&self.tool.server_name, &outcome), Level::People))
+        })
+    }
+}
+
+fn fields(server: &str, outcome: &Outcome) -> Map<String, Value> {
+    let mut fields = Map::from_iter([
+        ("untrusted".to_owned(), Value::Bool(true)),
+        ("server".to_owned(), server.into()),
+    ]);
+    let mut add = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    if outcome.failed {
+        add("success", false.into());
+    }
+    let name = if outcome.failed { "error" } else { "text" };
+    if !outcome.text.as_written().is_empty() || outcome.failed {
+        add(name, outcome.text.as_written().into());
+    }
+    // Servers repeat structured content as text, for programs that only read text.
+    if let Some(structured) = &outcome.structured
+        && serde_json::from_str::<Value>(outcome.text.as_written()).ok().as_ref() != Some(structured)
+    {
+        add("structured", structured.clone());
+    }
+    if !outcome.media.is_empty() {
+        add("not_shown", outcome.media.clone().into());
+    }
+    if !outcome.links.is_empty() {
+        let line = |text: &Untrusted| text.line(SHOWN);
+        let links = outcome.links.iter().map(|(name, address)| {
+            Value::Object(Map::from_iter([
+                ("name".to_owned(), line(name).into()),
+                ("address".to_owned(), line(address).into()),
+            ]))
+        });
+        add("links", links.collect());
+    }
+    fields
+}
+
+/// The user has connected many more tools, of MCP servers. Find those that could help with a request by a few words
+/// about what they should do; afterwards you can call them by their names.
+#[derive(Deserialize, JsonSchema)]
+pub struct FindToolsInput {
+    /// A few words, such as "read calendar" or "convert time zone".
+    query: String,
+}
+
+#[derive(Serialize)]
+pub struct FoundTools {
+    tools: Vec<FoundTool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct FoundTool {
+    name: String,
+    description: String,
+}
+
+/// Finds tools of MCP servers that may be called in this run.
+pub struct FindTools {
+    pub db: Db,
+}
+
+impl Tool for FindTools {
+    const NAME: &'static str = "find_tools";
+    type Input = FindToolsInput;
+    type Output = FoundTools;
+
+    async fn run(&self, input: FindToolsInput, run: &Run) -> Result<ToolOutput<FoundTools>, ToolError> {
+        let usable = self.db.read(store::usable).await?;
+        let callable: Vec<(&KnownTool, String)> =
+            callable(&usable, run.kind, run.level).map(|tool| (tool, described(tool))).collect();
+        let all = callable.iter().map(|(tool, about)| (*tool, tool.offered_as.as_str(), about.as_str()));
+        let shown = |tool: &KnownTool| FoundTool {
+            name: tool.offered_as.clone(),
+            description: Untrusted::new(described(tool)).line(SHOWN),
+        };
+        let tools: Vec<FoundTool> = finding::best(&input.query, all).into_iter().map(shown).collect();
+        let note = tools.is_empty().then_some("Nothing fits these words. Try others.");
+        Ok(ToolOutput::own(FoundTools { tools, note }))
+    }
+}
+
+/// Passes on how far a call is, but not every word: servers may tell it a thousand times a second.
+pub struct Steady<F> {
+    tell: F,
+    last: Mutex<Option<tokio::time::Instant>>,
+}
+
+/// How often progress is passed on.
+const STEADY: Duration = Duration::from_millis(200);
+/// How many characters of it are.
+const LONGEST_PROGRESS: usize = 80;
+
+impl<F: Fn(String) + Send + Sync> Steady<F> {
+    pub fn new(tell: F) -> Self {
+        Self { tell, last: Mutex::default() }
+    }
+
+    pub fn tell(&self, progress: &Untrusted) {
+        let now = tokio::time::Instant::now();
+        let mut last = lock(&self.last);
+        if last.is_none_or(|last| now.duration_since(last) >= STEADY) {
+            *last = Some(now);
+            (self.tell)(progress.line(LONGEST_PROGRESS));
+        }
+    }
+}
