@@ -37,8 +37,7 @@ pub struct CallRunner<'a> {
 impl CallRunner<'_> {
     /// The ledger record that announces a call; stored before the call runs.
     pub fn announced(&self, call: &ToolCall) -> Record {
-        let (tool, conversation, by_hand) =
-            (call.name.clone(), self.run.conversation, self.run.is_by_hand());
+        let (tool, conversation, by_hand) = (call.name.clone(), self.run.conversation, self.run.is_by_hand());
         match self.foreign(call) {
             None => Record::ToolCall { conversation, tool, arguments: call.arguments.clone(), by_hand },
             Some(KnownTool { server_name, .. }) => Record::McpCall {

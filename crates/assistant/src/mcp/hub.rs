@@ -271,7 +271,8 @@ impl Hub {
             return Ok(line);
         }
         let servers = self.db.read(store::servers).await?;
-        let server = servers.into_iter().find(|server| server.id == id && server.enabled).ok_or(CallError::Off)?;
+        let server =
+            servers.into_iter().find(|server| server.id == id && server.enabled).ok_or(CallError::Off)?;
         let line = Arc::new(Line::to(server, CancellationToken::new()));
         Ok(Arc::clone(lock(&self.lines).entry(id).or_insert(line)))
     }
@@ -356,6 +357,3 @@ fn is_noted(tx: &rusqlite::Transaction<'_>, id: ServerId, tools: &[ToolText]) ->
     let present: Vec<&ToolText> = known.iter().filter_map(|tool| tool.latest.as_ref()).collect();
     Ok(present.len() == tools.len() && tools.iter().all(|text| present.contains(&text)))
 }
-
-#[cfg(test)]
-mod tests;

@@ -40,7 +40,9 @@ pub enum LeftOut {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unreadable {
     TooLarge,
-    NotJson { line: usize },
+    NotJson {
+        line: usize,
+    },
     /// There is no list of servers in it.
     NoServers,
 }
@@ -50,8 +52,8 @@ pub fn plan(file: &str, known: impl Fn(&str) -> bool) -> Result<Plan, Unreadable
     if file.len() > LARGEST {
         return Err(Unreadable::TooLarge);
     }
-    let read: Value =
-        serde_json::from_str(&without_remarks(file)).map_err(|error| Unreadable::NotJson { line: error.line() })?;
+    let read: Value = serde_json::from_str(&without_remarks(file))
+        .map_err(|error| Unreadable::NotJson { line: error.line() })?;
     let listed = ["/mcpServers", "/servers", "/mcp/servers", "/context_servers"];
     let listed = listed.iter().find_map(|path| read.pointer(path)).and_then(Value::as_object);
     let listed = listed.filter(|all| !all.is_empty()).ok_or(Unreadable::NoServers)?;
@@ -86,7 +88,8 @@ fn transport(entry: &Value) -> Result<Reached, LeftOut> {
         let args = args.filter_map(Value::as_str).map(str::to_owned).collect();
         return Ok((Transport::Stdio { command: command.to_owned(), args }, secrets(inside.get("env"))));
     }
-    let url = entry.get("url").or(entry.get("serverUrl")).and_then(Value::as_str).ok_or(LeftOut::Incomplete)?;
+    let url =
+        entry.get("url").or(entry.get("serverUrl")).and_then(Value::as_str).ok_or(LeftOut::Incomplete)?;
     if !is_web_address(url) {
         return Err(LeftOut::Address);
     }
@@ -168,7 +171,8 @@ mod tests {
         let code = "{ // the user's servers\n \"servers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"http://a//b\",],},},\n}";
         let Transport::Stdio { args, .. } = &read(code).servers[0].transport else { panic!() };
         assert_eq!(args, &["http://a//b"]);
-        let zed = r#"{"context_servers": {"t": {"command": {"path": "t", "args": ["1"], "env": {"A": "b"}}}}}"#;
+        let zed =
+            r#"{"context_servers": {"t": {"command": {"path": "t", "args": ["1"], "env": {"A": "b"}}}}}"#;
         assert_eq!(read(zed).servers[0].secrets.len(), 1);
     }
 

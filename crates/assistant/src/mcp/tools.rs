@@ -117,10 +117,8 @@ impl AnyTool for ForeignCall<'_> {
 }
 
 fn fields(server: &str, outcome: &Outcome) -> Map<String, Value> {
-    let mut fields = Map::from_iter([
-        ("untrusted".to_owned(), Value::Bool(true)),
-        ("server".to_owned(), server.into()),
-    ]);
+    let mut fields =
+        Map::from_iter([("untrusted".to_owned(), Value::Bool(true)), ("server".to_owned(), server.into())]);
     let mut add = |name: &str, value: Value| fields.insert(name.to_owned(), value);
     if outcome.failed {
         add("success", false.into());

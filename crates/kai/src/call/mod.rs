@@ -11,6 +11,7 @@ pub(crate) mod doctor;
 pub(crate) mod drafts;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
+pub(crate) mod mcp;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
 pub(crate) mod models;
@@ -35,6 +36,7 @@ use serde_json::Value;
 
 use self::chats::AskFile;
 use self::ledger::LedgerCall;
+use self::mcp::McpCall;
 use self::messages::MessagesCall;
 use self::models::NewModel;
 use crate::caller_env::CallerEnv;
@@ -179,6 +181,7 @@ pub(crate) enum Call {
         pictures: String,
     },
     Ledger(LedgerCall),
+    Mcp(McpCall),
     /// The calls of the foss edition, each with a name of its own on the wire.
     #[serde(untagged)]
     Messages(MessagesCall),

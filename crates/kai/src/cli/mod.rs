@@ -18,6 +18,7 @@ mod notifications;
 mod pairing;
 #[cfg(feature = "foss")]
 mod phones;
+mod servers;
 mod show;
 mod stop;
 mod talk;
@@ -37,7 +38,7 @@ use kai_words::Lang;
 use serde_json::json;
 
 use self::args::{
-    AlarmsCommand, Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand,
+    AlarmsCommand, Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, McpCommand, MemoryCommand,
     ModelsCommand, SettingsCommand, TasksCommand, ToolsCommand,
 };
 use crate::call::Call;
@@ -128,6 +129,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Chat { chat } => talk::chat(&ask.caller, chat.meant()),
         Command::Chats(command) => ask.chats(command),
         Command::Models(command) => ask.models(command),
+        Command::Mcp(McpCommand::Servers(command)) => servers::run(ask, command),
         Command::Settings(command) => ask.settings(command),
         Command::Heartbeat(command) => ask.heartbeat(&command),
         Command::Memory(command) => ask.memory(command),

@@ -193,7 +193,9 @@ impl Watcher for Terminal {
         match event {
             Event::Began { chat } => self.began(*chat),
             Event::Delta { text } if !self.silent => self.write(text),
-            Event::Tool { title, state: ToolState::Running, why: None, .. } => self.note(&format!("[⚙ {title}]")),
+            Event::Tool { title, state: ToolState::Running, why: None, .. } => {
+                self.note(&format!("[⚙ {title}]"))
+            }
             Event::Tool { title, state: ToolState::Running, why: Some(how_far), .. } => {
                 self.note(&format!("[⚙ {title}: {}]", kai_assistant::legible::visible(&how_far)));
             }

@@ -14,6 +14,7 @@ pub(crate) mod headline;
 pub(crate) mod heartbeat;
 pub(crate) mod inbox;
 pub(crate) mod ledger;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;

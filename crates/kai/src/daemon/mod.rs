@@ -117,6 +117,10 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let ringing = tokio::spawn(ring_on(Arc::clone(&app), stop.clone()));
     work.spawn(visit::follow_taps(Arc::clone(&app), stop.clone()));
     work.spawn(messages::listen(Arc::clone(&app), stop.clone()));
+    if let Some(servers) = app.toolbox.servers().cloned() {
+        let stop = stop.clone();
+        work.spawn(async move { servers.run(stop).await });
+    }
 
     out::line(&format!("Open {}", sessions::fresh_link(&app).await?.url));
     let _ = sd_notify::notify(&[NotifyState::Ready]);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{Notifier, Opener};
 use kai_assistant::home::Home;
+use kai_assistant::mcp::port::Connector;
 use kai_assistant::settings::{BRIDGE_TERMUX, Values};
 use kai_bridges::termux::Termux;
 
@@ -24,6 +25,8 @@ pub(crate) struct Machine {
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
     /// Runs shell commands in isolation.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
+    /// Reaches MCP servers. The demo has none.
+    pub(crate) servers: Option<Arc<dyn Connector>>,
     /// Where messages and notifications come from.
     pub(crate) messages: Messages,
 }
@@ -36,6 +39,7 @@ impl Machine {
             opener: termux.having("termux-open-url").map(|it| it as _).or_else(desktop_opener),
             notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
             sandbox: sandbox(home),
+            servers: None,
             messages: Messages::found(&mut termux),
         }
     }

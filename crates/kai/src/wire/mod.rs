@@ -14,6 +14,8 @@ use kai_assistant::device::{
 use kai_assistant::home::{Home, KeyFile};
 use kai_assistant::ledger;
 use kai_assistant::manifest::MANIFEST;
+use kai_assistant::mcp::hub::Hub;
+use kai_assistant::mcp::tools::FindTools;
 use kai_assistant::memory::promotion::PromoteLearning;
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
 use kai_assistant::settings::{self, MEMORY_ENABLED, SCHEDULING_ENABLED};
@@ -202,7 +204,13 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         tasks(Arc::new(CancelTask { db: db.clone() })),
     ];
     entries.extend(messages::tools(parts));
+    entries
+        .push(Entry { tool: Arc::new(FindTools { db: db.clone() }), governed: EnabledBy::Features(vec![]) });
     let toolbox = Toolbox::new(entries);
+    let toolbox = match &machine.servers {
+        Some(servers) => toolbox.with_servers(Hub::new(db.clone(), Arc::clone(clock), Arc::clone(servers))),
+        None => toolbox,
+    };
     if home.is_demo() { toolbox.apart() } else { toolbox }
 }
 

@@ -368,6 +368,7 @@ async fn the_counters_can_count() {
                 db: &house.app.db,
                 clock: house.clock.as_ref(),
                 toolbox: &house.app.toolbox,
+                foreign: &[],
                 face: &Wary::default(),
                 run,
             };

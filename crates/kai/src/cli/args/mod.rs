@@ -2,6 +2,7 @@
 
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(super) mod messages;
+mod servers;
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,6 +15,7 @@ use kai_assistant::device::Place;
 use kai_assistant::{models, settings};
 
 use self::messages::{CodesCommand, DemoArg, MessagesCommand};
+pub(super) use self::servers::ServersCommand;
 use crate::failure::Failure;
 use crate::logs::Format;
 use crate::terminal::{input, out};
@@ -122,6 +124,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai models add ollama --model qwen3\n  kai models add openai      (asks for the API key)\n  kai models add gemini --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
     )]
     Models(ModelsCommand),
+    /// Use tools of MCP servers
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai mcp add time -- uvx mcp-server-time\n  kai mcp list\n  kai mcp import ~/.config/Claude/claude_desktop_config.json"
+    )]
+    Mcp(McpCommand),
     /// See and change settings
     #[command(
         subcommand,
@@ -349,6 +357,12 @@ impl Page {
             Self::Drafts => Place::Drafts,
         }
     }
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum McpCommand {
+    #[command(flatten)]
+    Servers(ServersCommand),
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,6 +4,7 @@
 pub(super) mod messages;
 #[cfg(feature = "foss")]
 pub(super) mod phones;
+pub(super) mod servers;
 
 use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
@@ -224,7 +225,10 @@ fn happened(record: &Record) -> String {
         Record::McpCall { conversation, server, tool, bytes, by_hand, .. } => {
             let (tool, server, sent) = (visible(tool), visible(server), count(*bytes, "byte"));
             let who = if *by_hand { "You" } else { "The model" };
-            format!("{who} called {tool} and so sent {sent} to the MCP server {server}{}", within(*conversation))
+            format!(
+                "{who} called {tool} and so sent {sent} to the MCP server {server}{}",
+                within(*conversation)
+            )
         }
         Record::McpResult { server, tool, success, bytes, .. } => {
             let how = if *success { "returned" } else { "failed and returned" };

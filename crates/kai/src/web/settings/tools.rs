@@ -22,7 +22,8 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
         app.toolbox.probe_access(&ctx.values).await;
     }
     let own = |entry: &&Entry| matches!(entry.governed, EnabledBy::OwnSwitch { .. });
-    let cards: Vec<Card<'_>> = app.toolbox.entries().iter().filter(own).map(|entry| card(entry, ctx)).collect();
+    let cards: Vec<Card<'_>> =
+        app.toolbox.entries().iter().filter(own).map(|entry| card(entry, ctx)).collect();
     Ok(vec![
         Region::bare("tools", grid(ctx, &cards)),
         Region::card("services", ctx.lang.tools_services(), services(ctx)),
