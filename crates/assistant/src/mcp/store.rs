@@ -93,11 +93,57 @@ pub fn set_enabled(tx: &Transaction<'_>, id: ServerId, on: bool) -> Result<(), D
     Ok(())
 }
 
-/// Removes a server with its secrets and everything that was approved of it.
-pub fn remove(tx: &Transaction<'_>, id: ServerId) -> Result<(), DbError> {
+/// A removed server with everything that was stored of it, so that it can be put back.
+#[derive(Debug)]
+pub struct RemovedServer {
+    pub name: String,
+    server: Server,
+    hidden: Hidden,
+    tools: Vec<KnownTool>,
+}
+
+/// Removes a server with its secrets and everything that was approved of it. Returns `None` if there is none.
+pub fn remove(tx: &Transaction<'_>, id: ServerId) -> Result<Option<RemovedServer>, DbError> {
+    let server = servers(tx)?.into_iter().find(|server| server.id == id);
+    let (Some(server), Some(hidden)) = (server, hidden(tx, id)?) else { return Ok(None) };
+    let tools = of_server(tx, id)?;
     tx.execute("DELETE FROM mcp_tools WHERE server = ?1", [id])?;
     tx.execute("DELETE FROM mcp_servers WHERE id = ?1", [id])?;
-    Ok(())
+    Ok(Some(RemovedServer { name: server.name.clone(), server, hidden, tools }))
+}
+
+/// Puts a removed server back. Returns false if there is another one of its name by now.
+pub fn put_back(tx: &Transaction<'_>, removed: &RemovedServer) -> Result<bool, DbError> {
+    let RemovedServer { server, hidden, tools, .. } = removed;
+    let back = tx.execute(
+        "INSERT INTO mcp_servers (id, name, transport, secrets, tokens, enabled, added)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0) ON CONFLICT DO NOTHING",
+        params![
+            server.id,
+            server.name,
+            written(&server.transport),
+            written(&revealed(&hidden.secrets)),
+            hidden.tokens.as_ref().map(Secret::reveal),
+            server.enabled,
+        ],
+    )?;
+    for tool in tools.iter().filter(|_| back > 0) {
+        tx.execute(
+            "INSERT INTO mcp_tools (server, name, offered_as, approved, latest, enabled, dont_ask, in_tasks)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING",
+            params![
+                tool.server,
+                tool.name(),
+                tool.offered_as,
+                tool.approved.as_ref().map(written),
+                tool.latest.as_ref().map(written),
+                tool.enabled,
+                tool.dont_ask,
+                tool.in_tasks,
+            ],
+        )?;
+    }
+    Ok(back > 0)
 }
 
 /// Stores what a server says of its tools now. Returns false if nothing became different, which is the rule.
@@ -305,6 +351,12 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), 3);
+        let before = tools_of(&db, one);
+        let removed = db.write_now(|tx| remove(tx, one)).unwrap().unwrap();
+        assert!(!format!("{removed:?}").contains("hunter2"));
+        assert!(db.write_now(|tx| put_back(tx, &removed)).unwrap());
+        assert_eq!(tools_of(&db, one), before);
+        assert!(!db.write_now(|tx| put_back(tx, &removed)).unwrap(), "it is there already");
         db.write_now(|tx| remove(tx, one)).unwrap();
         assert_eq!(tools_of(&db, one), []);
         assert_eq!(db.read_now(|tx| hidden(tx, one)).unwrap(), None);

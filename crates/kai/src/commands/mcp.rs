@@ -6,7 +6,7 @@ use kai_assistant::mcp::hub::{Hub, Status};
 use kai_assistant::mcp::import::{self, LeftOut, Unreadable};
 use kai_assistant::mcp::naming::is_server_name;
 use kai_assistant::mcp::port::{LinkError, Secret, Transport};
-use kai_assistant::mcp::store::{self, NewServer, ToolSwitch};
+use kai_assistant::mcp::store::{self, NewServer, RemovedServer, ToolSwitch};
 use kai_assistant::mcp::{KnownTool, Server, Standing};
 use kai_words::{Said, said};
 use serde_json::Value;
@@ -129,14 +129,19 @@ fn target(transport: &Transport) -> String {
 }
 
 /// Adds a server and connects to it, so that its tools can be approved. It stays added if it cannot be reached.
-pub(crate) async fn add(app: &App, new: AddServer) -> Result<ServerTest, Failure> {
+async fn add(app: &App, new: AddServer) -> Result<ServerTest, Failure> {
+    added(app, &new).await?;
+    test(app, &new.name).await
+}
+
+/// Adds a server, without connecting to it.
+pub(crate) async fn added(app: &App, new: &AddServer) -> Result<(), Failure> {
     hub(app)?;
-    let (new, name, now) = (checked(&new)?, new.name, app.clock.now());
-    let added = app.db.write(move |tx| store::add(tx, &new, now)).await?;
-    if added.is_none() {
-        return Err(Failure::usage(said::mcp_known(&name)).try_instead(format!("kai mcp remove {name}")));
+    let (server, name, now) = (checked(new)?, &new.name, app.clock.now());
+    match app.db.write(move |tx| store::add(tx, &server, now)).await? {
+        Some(_) => Ok(()),
+        None => Err(Failure::usage(said::mcp_known(name)).try_instead(format!("kai mcp remove {name}"))),
     }
-    test(app, &name).await
 }
 
 /// What the user typed, as a server.
@@ -302,10 +307,15 @@ pub(crate) async fn test(app: &App, name: &str) -> Result<ServerTest, Failure> {
 /// How many characters of a line of a program are shown.
 const LONGEST_LINE: usize = 500;
 
-pub(crate) async fn remove(app: &App, name: &str) -> Result<String, Failure> {
+async fn remove(app: &App, name: &str) -> Result<String, Failure> {
+    remove_undoable(app, name).await.map(|removed| removed.name)
+}
+
+/// Removes a server, and returns what is needed to put it back.
+pub(crate) async fn remove_undoable(app: &App, name: &str) -> Result<RemovedServer, Failure> {
     let id = server(app, name).await?.id;
-    app.db.write(move |tx| store::remove(tx, id)).await?;
-    Ok(name.to_owned())
+    let removed = app.db.write(move |tx| store::remove(tx, id)).await?;
+    removed.ok_or_else(|| Failure::usage(said::mcp_no_server(name)))
 }
 
 /// Adds the servers of another program's file. They are approved tool by tool, like any other.
@@ -355,13 +365,19 @@ fn left_out(why: LeftOut) -> Said {
     }
 }
 
-/// Begins signing in to a server, and opens its page in the browser. Only the daemon stays to hear how it ends.
-pub(crate) async fn sign_in(app: &App, name: &str) -> Result<SignInPage, Failure> {
+/// Begins signing in to a server. Returns the page on which the user does it. Only the daemon stays to hear how it ends.
+pub(crate) async fn begin_sign_in(app: &App, name: &str) -> Result<String, Failure> {
     let (hub, server) = (hub(app)?, server(app, name).await?);
     if app.daemon.is_none() {
         return Err(Failure::failed(said::mcp_sign_in_needs_kai()).try_instead("kai serve"));
     }
     let url = hub.sign_in(server.id).await.map_err(|error| Failure::failed(error.said()))?;
+    if import::is_web_address(&url) { Ok(url) } else { Err(Failure::failed(said::mcp_bad_address(url))) }
+}
+
+/// Begins signing in to a server, and opens its page in the browser.
+async fn sign_in(app: &App, name: &str) -> Result<SignInPage, Failure> {
+    let url = begin_sign_in(app, name).await?;
     let opened = match &app.opener {
         Some(opener) => opener.open(&Target::Web(url.clone())).await.is_ok(),
         None => false,

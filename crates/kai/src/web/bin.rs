@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::conversation::Kind;
 use kai_assistant::device::alarm::Alarm;
 use kai_assistant::lock::lock;
+use kai_assistant::mcp::store::{self as servers, RemovedServer};
 use kai_assistant::memory::store::{self as memory, Removed};
 use kai_assistant::tasks::{Task, TaskRun, store as tasks};
 use kai_words::{Said, said};
@@ -28,6 +29,7 @@ pub(super) enum Kept {
     Task(Box<Task>, Vec<TaskRun>),
     Alarm(Alarm),
     Model(Box<models::Removed>),
+    Server(Box<RemovedServer>),
 }
 
 /// Which pages offer to undo a deletion.
@@ -50,13 +52,16 @@ impl Kept {
             Self::Alarm(alarm) if alarm.label.is_empty() => said::alarm_title(),
             Self::Alarm(alarm) => alarm.label.as_str().into(),
             Self::Model(removed) => removed.model.name.as_str().into(),
+            Self::Server(removed) => removed.name.as_str().into(),
         }
     }
 
     fn undo_place(&self) -> UndoPlace {
         match self {
             Self::Chat(_) => UndoPlace::InChats,
-            Self::Memory(_) | Self::Task(..) | Self::Alarm(_) | Self::Model(_) => UndoPlace::InSettings,
+            Self::Memory(_) | Self::Task(..) | Self::Alarm(_) | Self::Model(_) | Self::Server(_) => {
+                UndoPlace::InSettings
+            }
         }
     }
 
@@ -72,6 +77,11 @@ impl Kept {
             Self::Alarm(alarm) => alarms::put_back(app, alarm).await?,
             Self::Model(removed) => {
                 if !models::put_back(app, *removed).await? {
+                    return Err(Failure::failed(said::bin_name_taken()));
+                }
+            }
+            Self::Server(removed) => {
+                if !app.db.write(move |tx| servers::put_back(tx, &removed)).await? {
                     return Err(Failure::failed(said::bin_name_taken()));
                 }
             }

@@ -350,6 +350,15 @@ pub(super) async fn notice_others(web: Web) {
     }
 }
 
+/// Tells open pages how MCP servers are doing, which is not in the store.
+pub(super) async fn notice_servers(web: Web) {
+    let Some(servers) = web.app.toolbox.servers() else { return };
+    let mut changes = servers.changes();
+    while changes.changed().await.is_ok() {
+        web.turns.move_on();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -82,9 +82,11 @@ pub(crate) async fn serve(
     let (turns, bin, ephemeral) = (Arc::default(), Arc::default(), Arc::default());
     let web = Web { app, address, turns, bin, ephemeral, stop: stop.clone(), demo: DemoChild::default() };
     let noticing = tokio::spawn(live::notice_others(web.clone()));
+    let servers = tokio::spawn(live::notice_servers(web.clone()));
     messages::begin(&web);
     connections::serve(listener, router(web.clone()), stop).await;
     noticing.abort();
+    servers.abort();
     messages::end(&web);
 }
 

@@ -11,6 +11,7 @@ use kai_assistant::lock::lock;
 use kai_assistant::transfer::Outcome;
 
 use crate::call::ledger::LedgerCheck;
+use crate::call::mcp::Imported;
 use crate::call::models::ModelTest;
 
 /// State in memory that settings pages show.
@@ -23,6 +24,17 @@ pub(in crate::web) struct Ephemeral {
     /// newer one.
     uploads: AtomicU64,
     checked: Mutex<Option<Checked>>,
+    /// A pasted list of MCP servers, which waits to be added.
+    servers: Mutex<Option<PastedServers>>,
+    /// The pages on which the user signs in to MCP servers, by the name of the server.
+    sign_ins: Mutex<BTreeMap<String, String>>,
+}
+
+/// A pasted list of MCP servers, and what of it would be added.
+#[derive(Debug, Clone)]
+pub(super) struct PastedServers {
+    pub(super) text: String,
+    pub(super) plan: Imported,
 }
 
 /// A test whether a model works, running or finished.
@@ -107,6 +119,27 @@ impl Ephemeral {
     /// Records that the file was imported.
     pub(super) fn taken_in(&self, number: u64, outcomes: Vec<Outcome>) {
         *lock(&self.upload) = Some(Upload { number, file: File::Taken(outcomes) });
+    }
+
+    pub(super) fn servers(&self) -> Option<PastedServers> {
+        lock(&self.servers).clone()
+    }
+
+    pub(super) fn keep_servers(&self, text: String, plan: Imported) {
+        *lock(&self.servers) = Some(PastedServers { text, plan });
+    }
+
+    pub(super) fn take_servers(&self) -> Option<PastedServers> {
+        lock(&self.servers).take()
+    }
+
+    pub(super) fn begin_sign_in(&self, server: String, page: String) {
+        lock(&self.sign_ins).insert(server, page);
+    }
+
+    /// The page on which the user signs in to this server.
+    pub(super) fn signing_in(&self, server: &str) -> Option<String> {
+        lock(&self.sign_ins).get(server).cloned()
     }
 
     pub(super) fn checked(&self) -> Option<Checked> {

@@ -21,6 +21,8 @@ mod ledger;
 mod models;
 mod parts;
 mod phones;
+mod servers;
+mod split;
 mod tools;
 mod transfer;
 
@@ -81,6 +83,7 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .merge(general::routes())
         .merge(ledger::routes())
         .merge(phones::routes())
+        .merge(servers::routes())
         .route("/settings/set", post(form::set))
         .route("/settings/text", post(form::set_text))
         .layer(from_fn_with_state(web.clone(), show_refusals))

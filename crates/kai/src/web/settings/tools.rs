@@ -12,6 +12,7 @@ use maud::{Markup, html};
 use super::context::{PageContext, ProbePhone};
 use super::fields::{Choice, Field, choice, field};
 use super::parts::{Region, form};
+use super::servers;
 use crate::failure::Failure;
 use crate::web::remedy::{Remedy, Trouble};
 use crate::web::rich::rich;
@@ -24,10 +25,10 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
     let own = |entry: &&Entry| matches!(entry.governed, EnabledBy::OwnSwitch { .. });
     let cards: Vec<Card<'_>> =
         app.toolbox.entries().iter().filter(own).map(|entry| card(entry, ctx)).collect();
-    Ok(vec![
-        Region::bare("tools", grid(ctx, &cards)),
-        Region::card("services", ctx.lang.tools_services(), services(ctx)),
-    ])
+    let mut regions = vec![Region::bare("tools", grid(ctx, &cards))];
+    regions.extend(servers::regions(ctx).await?);
+    regions.push(Region::card("services", ctx.lang.tools_services(), services(ctx)));
+    Ok(regions)
 }
 
 /// A tool, as its card shows it.
