@@ -8,15 +8,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kai_assistant::gate::{Level, RunKind, Verdict, judge, tools, verdict};
+use kai_assistant::gate::{ForeignRights, Level, RunKind, Verdict, foreign, judge, tools, verdict};
 use kai_llm::{CallId, ToolCall};
 
 const BEGIN: &str = "<!-- the gate's table: written by tests/promises.rs -->\n";
 const END: &str = "<!-- the end of the gate's table -->\n";
 
 /// Every level in turn, each in a word, or in one where the word is the same.
-fn cell(kind: RunKind, tool: &str) -> String {
-    let words = Level::ALL.map(|level| word(kind, level, tool));
+fn cell(word: impl Fn(Level) -> &'static str) -> String {
+    let words = Level::ALL.map(word);
     if words.iter().all(|word| *word == words[0]) { words[0].to_owned() } else { words.join(" · ") }
 }
 
@@ -36,15 +36,36 @@ fn word(kind: RunKind, level: Level, tool: &str) -> &'static str {
     }
 }
 
+fn foreign_word(kind: RunKind, level: Level, rights: ForeignRights) -> &'static str {
+    match foreign(kind, level, rights) {
+        Verdict::Run => "yes",
+        Verdict::AskFirst => "**asks**",
+        Verdict::Refuse => "–",
+    }
+}
+
+/// The kinds of tools of MCP servers, as the docs call them.
+const FOREIGN: [(&str, ForeignRights); 3] = [
+    ("tool of an MCP server", ForeignRights { asks: true, in_tasks: false }),
+    ("one that only reads, or *don't ask*", ForeignRights { asks: false, in_tasks: false }),
+    ("one that only reads, allowed for tasks", ForeignRights { asks: false, in_tasks: true }),
+];
+
+const KINDS: [RunKind; 4] = [RunKind::Chat, RunKind::Heartbeat, RunKind::Task, RunKind::Guest];
+
 fn table() -> String {
     let mut names: Vec<&str> = tools().collect();
     names.sort_unstable();
     let row = |tool: &&str| {
-        let cells = [RunKind::Chat, RunKind::Heartbeat, RunKind::Task].map(|kind| cell(kind, tool));
+        let cells = KINDS.map(|kind| cell(|level| word(kind, level, tool)));
         format!("| `{tool}` | {} |\n", cells.join(" | "))
     };
-    let rows: String = names.iter().map(row).collect();
-    format!("| tool | in a chat | in a heartbeat | in a task |\n|---|---|---|---|\n{rows}")
+    let foreign_row = |(name, rights): (&str, ForeignRights)| {
+        let cells = KINDS.map(|kind| cell(|level| foreign_word(kind, level, rights)));
+        format!("| {name} | {} |\n", cells.join(" | "))
+    };
+    let rows: String = names.iter().map(row).chain(FOREIGN.map(foreign_row)).collect();
+    format!("| tool | in a chat | in a heartbeat | in a task | for a guest |\n|---|---|---|---|---|\n{rows}")
 }
 
 #[test]
