@@ -39,6 +39,8 @@ const BURST: u64 = 5_000;
 const SEARCHES: usize = 200;
 /// The most that a search returns.
 const MOST: usize = 20;
+/// How often it is looked how far it is. Each look counts what is unread, so more looks would be measured too.
+const LOOK: Duration = Duration::from_millis(250);
 /// How many pages of the inbox are read.
 const PAGES: usize = 1_000;
 const WORDS: &[&str] = &[
@@ -229,7 +231,7 @@ async fn until(db: &Db, source: SourceId, messages: u64) -> Outcome<f64> {
         if state.messages >= messages && state.done == state.threads {
             return Ok(most);
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(LOOK).await;
     }
 }
 

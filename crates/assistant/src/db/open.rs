@@ -121,7 +121,7 @@ fn prepare(conn: &Connection) -> rusqlite::Result<()> {
         "PRAGMA synchronous = FULL;
          PRAGMA foreign_keys = ON;
          PRAGMA temp_store = MEMORY;
-         PRAGMA cache_size = -1024;
+         PRAGMA cache_size = -4096;
          PRAGMA journal_size_limit = 4194304;",
     )
 }

@@ -182,7 +182,8 @@ impl Gather {
         outcome.inspect_err(log).ok()
     }
 
-    /// Stores packets in one transaction, then asks what follows from them.
+    /// Asks what follows from packets, and stores them in one transaction while the phone answers. Nothing is lost if
+    /// storing fails: the answer is then dropped, and everything is asked for again.
     async fn archive(&mut self, packets: Vec<Packet>) {
         if packets.is_empty() {
             return;
@@ -197,13 +198,14 @@ impl Gather {
             }
             Ok::<_, DbError>(news.is_some())
         });
-        let stored = stored.await;
-        match self.or_log(stored) {
-            Some(true) => {
-                for ask in asks {
-                    self.ask(Some(ask)).await;
-                }
+        let asking = async {
+            for ask in asks {
+                self.ask(Some(ask)).await;
             }
+        };
+        let (stored, ()) = tokio::join!(stored, asking);
+        match self.or_log(stored) {
+            Some(true) => {}
             // Reading was turned off, or shall keep more or less than before.
             Some(false) => self.begin().await,
             None => self.let_go(),
