@@ -302,7 +302,8 @@ fn headers(secrets: &[(String, Secret)]) -> Result<HeaderMap, LinkError> {
     secrets.iter().map(read).collect()
 }
 
-fn content_type(response: &Response) -> String {
+/// The type of a body, in lower case.
+pub(super) fn content_type(response: &Response) -> String {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     kind.unwrap_or("no type").to_ascii_lowercase()
 }

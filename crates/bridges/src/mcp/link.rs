@@ -178,9 +178,10 @@ impl ServerLink {
         if let Some(found) = found {
             self.fault.found(found);
         }
-        // Whoever waits for the program to end knows its last words.
+        // Whoever waits for the end of the connection knows more, if it has ended at all.
         let known = tokio::time::timeout(A_MOMENT, self.fault.happens()).await;
-        known.unwrap_or_else(|_| LinkError::Ended { last_words: Untrusted::default() }).into()
+        let cut = |_| LinkError::Failed { why: Untrusted::new("its answer was cut off") };
+        known.unwrap_or_else(cut).into()
     }
 }
 

@@ -13,9 +13,10 @@ use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, OAuthClientConfig, OAuthHttpClient,
     OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest,
 };
+use rmcp::transport::common::http_header::EVENT_STREAM_MIME_TYPE;
 use url::{Host, Url};
 
-use super::http::{Http, address, body, client};
+use super::http::{Http, address, body, client, content_type};
 use super::redirect::{Answer, Listener};
 use super::tokens::Keeper;
 
@@ -155,7 +156,10 @@ impl Requests {
         let mut response = Response::new(Vec::new());
         *response.status_mut() = answer.status();
         *response.headers_mut() = answer.headers().clone();
-        *response.body_mut() = body(answer, LARGEST_ANSWER).await.map_err(|error| error.to_string())?;
+        // The SDK also asks the server itself, which may answer with a stream that does not end.
+        if !content_type(&answer).starts_with(EVENT_STREAM_MIME_TYPE) {
+            *response.body_mut() = body(answer, LARGEST_ANSWER).await.map_err(|error| error.to_string())?;
+        }
         Ok(response)
     }
 }

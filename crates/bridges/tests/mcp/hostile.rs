@@ -90,8 +90,8 @@ async fn who_does_not_answer_is_not_waited_for() {
             connected = connector.connect(launch) => connected.err().unwrap(),
             () = time_passes => unreachable!(),
         };
-        tokio::time::resume();
         assert_eq!(error, expected, "{way}");
+        tokio::time::resume();
     }
 }
 

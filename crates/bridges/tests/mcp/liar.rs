@@ -93,9 +93,8 @@ impl Liar {
             "mute" => return note_that_it_heard(),
             "deep" => {
                 let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-                return say_raw(
-                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{deep}}}\n").as_bytes(),
-                );
+                say_raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{deep}}}\n").as_bytes());
+                return note_that_it_heard();
             }
             "ids" => {
                 self.answer(&json!(0), &page(vec![one("wrong", "")]));
