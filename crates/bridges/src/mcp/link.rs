@@ -21,6 +21,7 @@ use rmcp::service::{
 use rmcp::transport::{DynamicTransportError, Transport};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -140,24 +141,27 @@ impl ServerLink {
             Ok(handle) => Sent { handle, is_answered: false },
             Err(error) => return Err(self.refusal(error).await),
         };
-        loop {
+        let token = sent.handle.progress_token.clone();
+        let hear = |notice: Result<ProgressNotificationParam, RecvError>| match notice {
+            Ok(notice) if notice.progress_token == token => progress(in_words(&notice)),
+            // It belongs to another call, or notices were dropped.
+            Ok(_) | Err(_) => {}
+        };
+        let answer = loop {
             tokio::select! {
-                biased;
-                answer = &mut sent.handle.rx => {
-                    sent.is_answered = true;
-                    return match answer.unwrap_or(Err(ServiceError::TransportClosed)) {
-                        Ok(answer) => Ok(answer),
-                        Err(error) => Err(self.refusal(error).await),
-                    };
-                }
-                // The sender lives in `self`, so an error only means that notices were dropped.
-                notice = heard.recv() => if let Ok(notice) = notice
-                    && notice.progress_token == sent.handle.progress_token
-                {
-                    progress(in_words(&notice));
-                },
+                notice = heard.recv() => hear(notice),
+                answer = &mut sent.handle.rx => break answer,
                 error = self.fault.happens() => return Err(error.into()),
             }
+        };
+        sent.is_answered = true;
+        // Notices that came before the answer.
+        std::iter::from_fn(|| heard.try_recv().ok())
+            .take(WAITING_PROGRESS)
+            .for_each(|notice| hear(Ok(notice)));
+        match answer.unwrap_or(Err(ServiceError::TransportClosed)) {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.refusal(error).await),
         }
     }
 

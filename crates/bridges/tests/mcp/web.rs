@@ -15,7 +15,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 
 /// How the server treats strangers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(crate) struct Web {
     pub(crate) base: String,
     door: Door,
     notices: broadcast::Sender<Value>,
+    /// Lets the tool "step" answer.
+    pub(crate) go_on: Arc<Notify>,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -56,7 +58,13 @@ impl Web {
     pub(crate) async fn open(door: Door) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let web = Self { base, door, notices: broadcast::Sender::new(8), seen: Arc::default() };
+        let web = Self {
+            base,
+            door,
+            notices: broadcast::Sender::new(8),
+            go_on: Arc::default(),
+            seen: Arc::default(),
+        };
         let mut router = Router::new()
             .route("/mcp", post(speak).get(listen).delete(|| async { StatusCode::OK }))
             .route("/moved", post(|| moved("/mcp")))
@@ -171,10 +179,18 @@ fn called(web: &Web, message: &Value) -> Response {
             let method = "notifications/tools/list_changed";
             web.notices.send(json!({"jsonrpc": "2.0", "method": method})).unwrap();
         }
+        "step" => {
+            let (notice, go_on) = (progress(params), Arc::clone(&web.go_on));
+            let first = async move { Ok::<_, std::io::Error>(format!("data: {notice}\n\n")) };
+            let second = async move {
+                go_on.notified().await;
+                Ok(format!("data: {answer}\n\n"))
+            };
+            let steps = stream::once(first).chain(stream::once(second));
+            return ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(steps)).into_response();
+        }
         "stream" | "large_stream" => {
-            let token = &params["_meta"]["progressToken"];
-            let progress = json!({"progressToken": token, "progress": 1});
-            let notice = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress});
+            let notice = progress(params);
             let events = format!("data: {notice}\r\n\r\nevent: message\r\ndata: {answer}\r\n\r\n");
             return ([(CONTENT_TYPE, "text/event-stream")], events).into_response();
         }
@@ -186,6 +202,11 @@ fn called(web: &Web, message: &Value) -> Response {
         _ => {}
     }
     ([(CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
+}
+
+fn progress(params: &Value) -> Value {
+    let progress = json!({"progressToken": params["_meta"]["progressToken"], "progress": 1});
+    json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})
 }
 
 /// The stream on which the server tells by itself.
