@@ -25,13 +25,14 @@ fn main() -> Tried {
     };
     let arguments = serde_json::from_str(arguments)?;
     tokio::runtime::Runtime::new()?.block_on(async {
-        let connected = connector().connect(launch(server, rest)).await?;
+        let connected = connector().connect(launch(server, rest)).await.map_err(|error| error.to_string())?;
         let count = connected.tools.len();
         say(&format!("{} lists {count} tools", connected.calls_itself.line(80)))?;
         let progress = |words: kai_assistant::untrusted::Untrusted| {
             let _ = say(&format!(", {}", words.line(80)));
         };
-        let outcome = connected.link.call(tool, arguments, &progress).await?;
+        let outcome =
+            connected.link.call(tool, arguments, &progress).await.map_err(|error| error.to_string())?;
         say(&format!("; {tool}: {}\n", shown(&outcome)))?;
         if outcome.failed { Err("the call failed".into()) } else { Ok(()) }
     })

@@ -26,6 +26,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::PATIENCE;
+use super::asked::Asked;
 use super::fault::Fault;
 use super::http::why_failed;
 use super::outcome::outcome;
@@ -89,6 +90,7 @@ impl ServerLink {
     ) -> Result<Self, NotOpened> {
         let (ears, end) = (Ears::default(), CancellationToken::new());
         let guard = end.clone().drop_guard();
+        let transport = Asked::new(transport, fault.clone());
         let service = match serve_client_with_ct(ears.clone(), transport, end).await {
             Ok(service) => service,
             Err(error) => {

@@ -5,12 +5,13 @@
 //! Kai ── server                over HTTP
 //! ```
 //!
-//! A server is a stranger: everything that it sends is bounded before the SDK sees it ([`bounds`], [`http`]), and
+//! A server is a stranger: everything that it sends is bounded before the SDK sees it ([`bounds`], [`http`], [`asked`]), and
 //! whoever notices first why a connection cannot go on says so in a [`Fault`](fault::Fault), so that nothing waits for
 //! an answer that will never come. A program is started by its **leash**: Kai itself, started again (`kai __leash`),
 //! which ends the program when Kai lets go of it or dies. Signing in ([`sign_in`]) listens on this machine only while
 //! it runs.
 
+mod asked;
 mod bounds;
 mod fault;
 mod http;
@@ -88,16 +89,13 @@ impl McpConnector {
 async fn reach_over_http(launch: &Launch, url: &str, fault: &Fault) -> Result<ServerLink, LinkError> {
     let http = Http::new(url, &launch.secrets, fault.clone())?;
     let config = StreamableHttpClientTransportConfig::with_uri(url).max_sse_event_size(LARGEST_MESSAGE);
-    let opened = match sign_in::signed_in(launch, url).await? {
-        Some(manager) => {
-            let client = AuthClient::new(http.clone(), manager);
-            let transport = StreamableHttpClientTransport::with_client(client, config);
-            ServerLink::open(transport, fault.clone(), None).await
-        }
-        None => {
-            let transport = StreamableHttpClientTransport::with_client(http.clone(), config);
-            ServerLink::open(transport, fault.clone(), None).await
-        }
+    let opened = if let Some(manager) = sign_in::signed_in(launch, url).await? {
+        let client = AuthClient::new(http.clone(), manager);
+        let transport = StreamableHttpClientTransport::with_client(client, config);
+        ServerLink::open(transport, fault.clone(), None).await
+    } else {
+        let transport = StreamableHttpClientTransport::with_client(http.clone(), config);
+        ServerLink::open(transport, fault.clone(), None).await
     };
     match opened {
         Ok(link) => Ok(link),

@@ -84,7 +84,7 @@ async fn who_does_not_answer_is_not_waited_for() {
         let time_passes = async {
             happens("it is asked", || heard.exists()).await;
             tokio::time::pause();
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         let error = tokio::select! {
             connected = connector.connect(launch) => connected.err().unwrap(),
@@ -140,7 +140,13 @@ fn peak() -> u64 {
 
 #[test]
 fn memory_is_bounded() {
-    for (way, sentence) in [("line", LinkError::TooLarge), ("longer", LinkError::TooLarge)] {
+    let deaf = LinkError::Garbled { why: untrusted("it asks and does not take the answers") };
+    for (way, sentence) in [
+        ("line", LinkError::TooLarge),
+        ("longer", LinkError::TooLarge),
+        ("flood", deaf.clone()),
+        ("ids_long", deaf),
+    ] {
         let ran = Command::new(std::env::current_exe().unwrap())
             .args(part("hostile::play_reader"))
             .env("READ", way)

@@ -55,7 +55,7 @@ impl Liar {
             Some("tools/list") => self.list(id, &message["params"]["cursor"]),
             Some("tools/call") => self.call(id, &message["params"]),
             Some("notifications/cancelled") => {
-                complain(&format!("cancelled {}", message["params"]["requestId"]))
+                complain(&format!("cancelled {}", message["params"]["requestId"]));
             }
             _ => {}
         }
@@ -102,7 +102,7 @@ impl Liar {
                 page(vec![one("right", "")])
             }
             "many" => page((0..10_000).map(|n| one(&format!("t{n}"), "x")).collect()),
-            "pages" => json!({"tools": [one(&format!("t{}", id), "")], "nextCursor": "again"}),
+            "pages" => json!({"tools": [one(&format!("t{id}"), "")], "nextCursor": "again"}),
             "long" => page(vec![one("long", &"x".repeat(7_000_000))]),
             "longer" => page(vec![one("long", &"x".repeat(10_000_000))]),
             "bomb" => page(vec![tool("bomb", "", &bomb()), one("fine", "")]),
@@ -133,6 +133,10 @@ impl Liar {
                 "changed".to_owned()
             }
             ("asks", _) => ask_for_everything(),
+            ("ids_long", _) => loop {
+                let id = "i".repeat(1_000_000);
+                say(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+            },
             ("flood", _) => loop {
                 say(&json!({"jsonrpc": "2.0", "id": "again", "method": "ping"}));
             },

@@ -1,5 +1,7 @@
 //! MCP servers: honest ones, and one of our own that lies, over pipes and over HTTP.
 
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may fail loudly")]
+
 mod hostile;
 mod liar;
 mod oauth;

@@ -144,8 +144,8 @@ async fn a_program_ends_when_kai_is_killed() {
         .spawn()
         .unwrap();
     let out = std::io::BufReader::new(kai.stdout.take().unwrap());
-    let said = std::io::BufRead::lines(out).map_while(Result::ok);
-    let pid = said.filter_map(|line| line.strip_prefix("pid ").map(str::to_owned)).next().unwrap();
+    let mut said = std::io::BufRead::lines(out).map_while(Result::ok);
+    let pid = said.find_map(|line| line.strip_prefix("pid ").map(str::to_owned)).unwrap();
     assert!(runs(&pid));
     kai.kill().unwrap();
     kai.wait().unwrap();

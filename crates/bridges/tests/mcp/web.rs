@@ -67,9 +67,9 @@ impl Web {
         };
         let mut router = Router::new()
             .route("/mcp", post(speak).get(listen).delete(|| async { StatusCode::OK }))
-            .route("/moved", post(|| moved("/mcp")))
-            .route("/round", post(|| moved("/round")))
-            .route("/away", post(|| moved("http://localhost:9/mcp")))
+            .route("/moved", post(|| async { moved("/mcp") }))
+            .route("/round", post(|| async { moved("/round") }))
+            .route("/away", post(|| async { moved("http://localhost:9/mcp") }))
             .route("/html", post(|| async { ([(CONTENT_TYPE, "text/html")], "<p>Hello") }))
             .route("/text", post(|| async { ([(CONTENT_TYPE, "application/json")], "hello") }))
             .route("/broken", post(|| async { StatusCode::INTERNAL_SERVER_ERROR }))
@@ -133,7 +133,7 @@ async fn note(State(web): State<Web>, request: Request, next: axum::middleware::
     next.run(request).await
 }
 
-async fn moved(to: &'static str) -> impl IntoResponse {
+fn moved(to: &'static str) -> impl IntoResponse {
     (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, to)])
 }
 
