@@ -56,6 +56,13 @@ const FAMILIES: [&str; 4] = ["LC_", "XDG_", "TERMUX_", "ANDROID_"];
 /// program does.
 const IN_TERMUX: [&str; 2] = ["LD_PRELOAD", "LD_LIBRARY_PATH"];
 
+/// What a program that somebody else wrote may see of these: paths, locale and time zone.
+const BASICS: [&str; 10] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "PREFIX"];
+
+/// Prefixes of variables that such a program may see. The last two exist in Termux only.
+const BASIC_FAMILIES: [&str; 3] = ["LC_", "TERMUX_", "ANDROID_"];
+
 impl Environment {
     /// Selects the variables to pass on.
     pub fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
@@ -66,6 +73,16 @@ impl Environment {
 
     pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The variables for a program that is not part of the platform. It does not need the desktop session.
+    pub(crate) fn basics(&self) -> impl Iterator<Item = (&str, &str)> {
+        let texts = self.0.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        texts.filter(|(name, _)| {
+            BASICS.contains(name)
+                || IN_TERMUX.contains(name)
+                || BASIC_FAMILIES.iter().any(|family| name.starts_with(family))
+        })
     }
 }
 
@@ -83,6 +100,14 @@ mod tests {
     fn passed(names: &[&str]) -> Vec<String> {
         let given = names.iter().map(|name| (OsString::from(name), OsString::from("x")));
         Environment::of(given).variables().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_foreign_program_sees_no_desktop_session() {
+        let names = ["PATH", "HOME", "LC_TIME", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
+        let all = Environment::of(names.map(|name| (OsString::from(name), OsString::from("x"))));
+        let seen: Vec<&str> = all.basics().map(|(name, _)| name).collect();
+        assert_eq!(seen, ["PATH", "HOME", "LC_TIME"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -22,6 +22,8 @@ pub(crate) fn start(format: Format) -> Result<(), Failure> {
     let levels: Targets = wanted.parse().map_err(|_| {
         Failure::usage(format!("KAI_LOG is set to \"{wanted}\". Use error, warn, info, debug or trace."))
     })?;
+    // The SDK of MCP logs what servers say, and at some levels the codes of a sign-in.
+    let levels = levels.with_target("rmcp", LevelFilter::OFF);
     let lines = tracing_subscriber::fmt::layer().with_writer(Redacted).with_ansi(false);
     match format {
         Format::Text => tracing_subscriber::registry().with(levels).with(lines.with_target(false)).init(),

@@ -76,6 +76,9 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     if let Command::Sandbox { part } = &command {
         return crate::commands::shell::play(part);
     }
+    if let Command::Leash = command {
+        return Ok(kai_bridges::mcp::hold_leash());
+    }
     crate::crash::leave_no_dump();
     let home = home::find(args.home.as_deref())?;
     let home = args.demo.home(home, matches!(command, Command::Serve(_)))?;
@@ -149,6 +152,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Key(command) => key::run(&ask.caller.home, ask.caller.keys, &command, ask.json),
         Command::Completions { shell } => Ok(completions(shell)),
         Command::Sandbox { part } => crate::commands::shell::play(&part),
+        Command::Leash => Ok(kai_bridges::mcp::hold_leash()),
         #[cfg(debug_assertions)]
         Command::Panic => {
             ["what a bug looks like"].get(1).map_or_else(|| panic!("on purpose"), |_| Ok(ExitCode::SUCCESS))

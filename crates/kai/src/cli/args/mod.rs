@@ -241,6 +241,9 @@ pub(super) enum Command {
     /// For Kai's own use when it runs a command
     #[command(name = "__sandbox", hide = true)]
     Sandbox { part: String },
+    /// For Kai's own use when it starts an MCP server
+    #[command(name = "__leash", hide = true)]
+    Leash,
     #[cfg(debug_assertions)]
     #[command(name = "__panic", hide = true)]
     Panic,
