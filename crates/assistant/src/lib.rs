@@ -9,6 +9,7 @@ pub mod db;
 pub mod device;
 pub mod errands;
 pub mod gate;
+pub mod guests;
 pub mod heartbeat;
 pub mod hex;
 pub mod home;
@@ -101,4 +102,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     attachments::MIGRATION,
     agent::queued::MIGRATION,
     models::VISION,
+    guests::MIGRATION,
+    #[cfg(feature = "sms")]
+    outbox::GUESTS,
 ];

@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 #[cfg(feature = "foss")]
 pub(crate) mod drafts;
+pub(crate) mod guests;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::chats::AskFile;
+use self::guests::{GuestCall, GuestsCall};
 use self::ledger::LedgerCall;
 use self::messages::MessagesCall;
 use self::models::NewModel;
@@ -179,6 +181,9 @@ pub(crate) enum Call {
         pictures: String,
     },
     Ledger(LedgerCall),
+    Guests(GuestsCall),
+    /// What another program asks over MCP.
+    Guest(GuestCall),
     /// The calls of the foss edition, each with a name of its own on the wire.
     #[serde(untagged)]
     Messages(MessagesCall),

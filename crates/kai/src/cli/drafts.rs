@@ -366,12 +366,11 @@ fn origin(row: &DraftRow) -> String {
     let edited = if row.edited { ", edited by you" } else { "" };
     match row.origin {
         DraftOrigin::User => "written by you".to_owned(),
-        DraftOrigin::Command
-        | DraftOrigin::Chat
-        | DraftOrigin::Heartbeat
-        | DraftOrigin::Task
-        | DraftOrigin::Guest => {
+        DraftOrigin::Command | DraftOrigin::Chat | DraftOrigin::Heartbeat | DraftOrigin::Task => {
             format!("from a {}{edited}", row.origin.as_str())
+        }
+        DraftOrigin::Guest => {
+            format!("from the program \"{}\"{edited}", visible(row.guest.as_deref().unwrap_or_default()))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What can be typed, with help and examples.
 
+pub(super) mod mcp;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(super) mod messages;
 
@@ -13,6 +14,7 @@ use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::device::Place;
 use kai_assistant::{models, settings};
 
+use self::mcp::McpCommand;
 use self::messages::{CodesCommand, DemoArg, MessagesCommand};
 use crate::failure::Failure;
 use crate::logs::Format;
@@ -155,6 +157,9 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai tools list\n  kai tools call get_local_time\n  kai tools call memory_store '{\"key\": \"tea\", \"content\": \"Likes green tea.\"}'"
     )]
     Tools(ToolsCommand),
+    /// Let other programs use Kai's tools over MCP
+    #[command(subcommand, after_help = "Examples:\n  kai mcp serve --print-config\n  kai mcp guests list")]
+    Mcp(McpCommand),
     #[command(flatten)]
     Messages(MessagesCommand),
     /// See everything that was sent, run, tapped or allowed

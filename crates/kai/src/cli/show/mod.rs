@@ -9,7 +9,7 @@ use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
 use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::heartbeat::due::Due;
-use kai_assistant::ledger::{PhoneEvent, Record, SentFile};
+use kai_assistant::ledger::{GuestEvent, PhoneEvent, Record, SentFile};
 use kai_assistant::legible::{folded_line, thousands};
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
@@ -229,9 +229,11 @@ fn happened(record: &Record) -> String {
                 (false, false) => format!("You denied {call}"),
             }
         }
-        Record::Draft { draft, to, app, .. } => {
+        Record::Draft { draft, to, app, guest, .. } => {
             let app = app.as_ref().map(|app| format!(" ({})", visible(app))).unwrap_or_default();
-            format!("Kai created draft {draft} to {}{app}", visible(to))
+            let who =
+                guest.as_ref().map_or_else(|| "Kai".to_owned(), |guest| format!("\"{}\"", visible(guest)));
+            format!("{who} created draft {draft} to {}{app}", visible(to))
         }
         Record::Tap { draft, on_phone: false, .. } => format!("You tapped Send on draft {draft}"),
         Record::Tap { draft, .. } => format!("You had draft {draft} opened on the phone"),
@@ -249,6 +251,30 @@ fn happened(record: &Record) -> String {
             format!("You accepted a restored copy that ended at record {last} (Kai had noted record {noted})")
         }
         Record::Phone { name, event, .. } => with_phone(&visible(name), *event),
+        Record::GuestCall { guest, tool, success, result_chars, seen, .. } => {
+            let (guest, tool) = (visible(guest), visible(tool));
+            let how = if *success { "got" } else { "failed and got" };
+            let held = if seen.is_empty() {
+                String::new()
+            } else {
+                format!(", including {}", count(seen.len(), "message"))
+            };
+            format!(
+                "The program \"{guest}\" called {tool} and {how} {}{held}",
+                count(*result_chars, "character")
+            )
+        }
+        Record::Guest { guest, event } => about_guest(&visible(guest), *event),
+    }
+}
+
+/// What the user decided about a program that asks Kai.
+fn about_guest(name: &str, event: GuestEvent) -> String {
+    match event {
+        GuestEvent::Allowed => format!("You allowed the program \"{name}\" to ask Kai"),
+        GuestEvent::Blocked => format!("You blocked the program \"{name}\""),
+        GuestEvent::Forgotten => format!("You had Kai forget the program \"{name}\""),
+        GuestEvent::Token => format!("You made a token for the program \"{name}\""),
     }
 }
 
