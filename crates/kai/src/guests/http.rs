@@ -56,8 +56,9 @@ pub(crate) fn serve(caller: &Caller, port: u16, ready: impl FnOnce(&str)) -> Res
         listener.set_nonblocking(true)?;
         Ok((listener.local_addr()?, listener))
     });
-    let (address, listener) = listener
-        .map_err(|e| Failure::failed(format!("Port {port} cannot be used: {e}.")).try_instead("--port 0"))?;
+    let (address, listener) = listener.map_err(|e| {
+        Failure::failed(format!("Port {port} cannot be used: {e}. Choose another one with --port."))
+    })?;
     let (turns, waiting) = sync_channel(WAITING);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|e| Failure::failed(format!("Kai could not start: {e}.")))?;
@@ -122,9 +123,9 @@ async fn take(State(desk): State<Desk>, request: Request) -> Response {
 
 async fn judged(desk: Desk, request: Request) -> Result<Response, Response> {
     let headers = request.headers();
-    addressed(headers, desk.bound, "").map_err(|(status, why)| refuse(status, &why.to_string()))?;
+    addressed(headers, desk.bound, "").map_err(|(status, _)| refuse(status, ELSEWHERE))?;
     let who = holder(headers).ok_or_else(unknown)?;
-    fits(headers)?;
+    fits(headers).map_err(|(status, why)| refuse(status, why))?;
     let badge = request.extensions().get::<ConnectionHandle>().cloned();
     let message = body(request.into_body()).await?;
     let (answer, answered) = oneshot::channel();
@@ -146,6 +147,8 @@ async fn judged(desk: Desk, request: Request) -> Result<Response, Response> {
     }
 }
 
+const ELSEWHERE: &str = "Kai answers programs on this machine only, and no web pages.";
+
 /// Whoever holds the token that a request carries. Only its hash goes further.
 fn holder(headers: &HeaderMap) -> Option<Who> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
@@ -162,15 +165,15 @@ fn unknown() -> Response {
 }
 
 /// Checks the kind of the body, which also keeps forms of web pages out, and the version, if one is named.
-fn fits(headers: &HeaderMap) -> Result<(), Response> {
+fn fits(headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
     let said = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default().to_owned());
     let kind = said("content-type").unwrap_or_default();
     if kind.split(';').next().map(str::trim) != Some("application/json") {
-        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "A message must be application/json."));
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "A message must be application/json."));
     }
     match said("mcp-protocol-version") {
         Some(version) if !protocol::is_spoken(&version) => {
-            Err(refuse(StatusCode::BAD_REQUEST, "Kai does not speak this version of MCP."))
+            Err((StatusCode::BAD_REQUEST, "Kai does not speak this version of MCP."))
         }
         _ => Ok(()),
     }
@@ -232,7 +235,7 @@ mod tests {
                 Some(StatusCode::UNSUPPORTED_MEDIA_TYPE),
             ),
         ] {
-            assert_eq!(fits(&headers(&pairs)).err().map(|refusal| refusal.status()), expected, "{pairs:?}");
+            assert_eq!(fits(&headers(&pairs)).err().map(|(status, _)| status), expected, "{pairs:?}");
         }
     }
 }

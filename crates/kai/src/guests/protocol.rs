@@ -41,10 +41,10 @@ pub(super) fn read(message: &[u8]) -> Asked {
     match serde_json::from_slice(message) {
         Ok(Value::Object(fields)) => understood(fields),
         Ok(Value::Array(_)) => {
-            refused(Value::Null, NOT_A_REQUEST, "Kai takes no batches. Send one message at a time.")
+            refused(&Value::Null, NOT_A_REQUEST, "Kai takes no batches. Send one message at a time.")
         }
-        Ok(_) => refused(Value::Null, NOT_A_REQUEST, "A message must be a JSON object."),
-        Err(_) => refused(Value::Null, NOT_JSON, "This is not valid JSON."),
+        Ok(_) => refused(&Value::Null, NOT_A_REQUEST, "A message must be a JSON object."),
+        Err(_) => refused(&Value::Null, NOT_JSON, "This is not valid JSON."),
     }
 }
 
@@ -59,12 +59,12 @@ fn understood(mut fields: Map<String, Value>) -> Asked {
         return if is_answer {
             Asked::Nothing
         } else {
-            refused(usable.unwrap_or_default(), NOT_A_REQUEST, wrong)
+            refused(&usable.unwrap_or_default(), NOT_A_REQUEST, wrong)
         };
     };
     match (id, usable) {
         (None, _) => Asked::Nothing,
-        (Some(_), None) => refused(Value::Null, NOT_A_REQUEST, "The \"id\" must be a string or a number."),
+        (Some(_), None) => refused(&Value::Null, NOT_A_REQUEST, "The \"id\" must be a string or a number."),
         (_, Some(id)) => request(id, &method, fields.remove("params").unwrap_or_default()),
     }
 }
@@ -74,7 +74,7 @@ fn request(id: Value, method: &str, mut params: Value) -> Asked {
         "initialize" => {
             let Some(name) = params["clientInfo"]["name"].as_str().map(str::to_owned) else {
                 return refused(
-                    id,
+                    &id,
                     WRONG_PARAMETERS,
                     "\"clientInfo\" must have a \"name\": Kai's user decides by it.",
                 );
@@ -85,18 +85,18 @@ fn request(id: Value, method: &str, mut params: Value) -> Asked {
         "tools/list" => Asked::ListTools(id),
         "tools/call" => {
             let Some(tool) = params["name"].as_str().map(str::to_owned) else {
-                return refused(id, WRONG_PARAMETERS, "\"name\" must be the name of a tool.");
+                return refused(&id, WRONG_PARAMETERS, "\"name\" must be the name of a tool.");
             };
             match params["arguments"].take() {
                 Value::Null => Asked::CallTool { id, tool, arguments: "{}".to_owned() },
                 arguments @ Value::Object(_) => {
                     Asked::CallTool { id, tool, arguments: arguments.to_string() }
                 }
-                _ => refused(id, WRONG_PARAMETERS, "\"arguments\" must be an object."),
+                _ => refused(&id, WRONG_PARAMETERS, "\"arguments\" must be an object."),
             }
         }
         _ => {
-            refused(id, NO_METHOD, "Kai does not know this method. It offers tools: tools/list, tools/call.")
+            refused(&id, NO_METHOD, "Kai does not know this method. It offers tools: tools/list, tools/call.")
         }
     }
 }
@@ -111,8 +111,8 @@ pub(super) fn is_spoken(version: &str) -> bool {
     VERSIONS.contains(&version)
 }
 
-fn refused(id: Value, code: i64, message: &str) -> Asked {
-    Asked::Refused(error(&id, code, message))
+fn refused(id: &Value, code: i64, message: &str) -> Asked {
+    Asked::Refused(error(id, code, message))
 }
 
 fn error(id: &Value, code: i64, message: &str) -> Value {

@@ -163,7 +163,7 @@ mod tests {
             Self { welcome: Cell::new(welcome), asked: RefCell::default() }
         }
 
-        fn answer(&self, call: GuestCall) -> GuestReply {
+        fn answer(&self, call: &GuestCall) -> GuestReply {
             let (Who::Named(name) | Who::Holder(name)) = call.who.clone();
             self.asked.borrow_mut().push(call.clone());
             let tool = OfferedTool {
@@ -183,7 +183,7 @@ mod tests {
 
         fn play(&self, session: &mut Session, method: &str, params: &Value) -> Vec<Value> {
             let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-            session.respond(message.to_string().as_bytes(), &|call| Ok(Some(self.answer(call))))
+            session.respond(message.to_string().as_bytes(), &|call| Ok(Some(self.answer(&call))))
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let (house, who) = (House::new(Welcome::Allowed), Who::Holder("00".to_owned()));
         let play = |method: &str, params: Value| {
             let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-            answer_holder(message.as_bytes(), &who, &|call| Ok(Some(house.answer(call))))
+            answer_holder(message.as_bytes(), &who, &|call| Ok(Some(house.answer(&call))))
         };
         assert_eq!(play("tools/list", json!({})).unwrap()["result"]["tools"].as_array().unwrap().len(), 1);
         let welcome = play("initialize", hello()).unwrap();

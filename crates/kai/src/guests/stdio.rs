@@ -4,12 +4,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use super::session::Session;
+use super::session::{Ask, Session};
 use super::{LONGEST, protocol};
 use crate::call::Call;
 use crate::call::guests::GuestCall;
 use crate::caller::Caller;
-use crate::failure::Failure;
 use crate::terminal::{input, out};
 
 /// How often to look whether the user has allowed a guest that waits for it.
@@ -39,18 +38,16 @@ pub(crate) fn serve(caller: &Caller) {
         }
         let waits_for = session.waits_for();
         if waits_for != told {
-            waits_for.iter().for_each(|why| out::complain(why));
+            if let Some(why) = &waits_for {
+                out::complain(why);
+            }
             told = waits_for;
         }
     }
 }
 
 /// The next line; `None` when there will be none. While the guest waits for the user's answer, tells it of that.
-fn heard_next(
-    heard: &Receiver<Line>,
-    session: &mut Session,
-    ask: &dyn Fn(GuestCall) -> Result<Option<crate::call::guests::GuestReply>, Failure>,
-) -> Option<Line> {
+fn heard_next(heard: &Receiver<Line>, session: &mut Session, ask: Ask<'_>) -> Option<Line> {
     loop {
         if !session.may_become_welcome() {
             return heard.recv().ok();

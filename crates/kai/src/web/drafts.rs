@@ -365,7 +365,10 @@ fn quote(quoted: &Untrusted, id: i64, lang: Lang) -> Markup {
 
 /// Where the draft came from.
 fn origin(draft: &DraftRow, lang: Lang) -> Markup {
-    let plain = match draft.origin {
+    if let Some(name) = &draft.guest {
+        return rich(&said::drafts_from_guest_named(name), lang, |name| html! { bdi { (visible(name)) } });
+    }
+    let origin = match draft.origin {
         DraftOrigin::User => lang.drafts_from_user(),
         DraftOrigin::Command => lang.drafts_from_command(),
         DraftOrigin::Chat => lang.drafts_from_chat(),
@@ -373,12 +376,7 @@ fn origin(draft: &DraftRow, lang: Lang) -> Markup {
         DraftOrigin::Task => lang.drafts_from_task(),
         DraftOrigin::Guest => lang.drafts_from_guest(),
     };
-    match &draft.guest {
-        Some(name) => {
-            rich(&said::drafts_from_guest_named(name), lang, |name| html! { bdi { (visible(name)) } })
-        }
-        None => html! { (plain) },
-    }
+    html! { (origin) }
 }
 
 fn state(draft: &DraftRow, times: &Times) -> Said {

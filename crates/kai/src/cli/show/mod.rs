@@ -199,17 +199,13 @@ fn happened(record: &Record) -> String {
     };
     match record {
         Record::Request { conversation, model, bytes, seen, files, .. } => {
-            let held = if seen.is_empty() {
-                String::new()
-            } else {
-                format!(", including {}", count(seen.len(), "message"))
-            };
             let file = |file: &SentFile| {
                 let short = file.hash.get(..12).unwrap_or_default();
                 format!(", with a file of {} ({})", count(file.bytes, "byte"), visible(short))
             };
             let files: String = files.iter().map(file).collect();
             let (sent, model) = (count(*bytes, "byte"), visible(model));
+            let held = including(seen);
             format!("Sent {sent} to {model}{held}{files}{}", within(*conversation))
         }
         Record::ToolCall { conversation, tool, arguments, by_hand } => {
@@ -231,9 +227,7 @@ fn happened(record: &Record) -> String {
         }
         Record::Draft { draft, to, app, guest, .. } => {
             let app = app.as_ref().map(|app| format!(" ({})", visible(app))).unwrap_or_default();
-            let who =
-                guest.as_ref().map_or_else(|| "Kai".to_owned(), |guest| format!("\"{}\"", visible(guest)));
-            format!("{who} created draft {draft} to {}{app}", visible(to))
+            format!("{} created draft {draft} to {}{app}", creator(guest.as_ref()), visible(to))
         }
         Record::Tap { draft, on_phone: false, .. } => format!("You tapped Send on draft {draft}"),
         Record::Tap { draft, .. } => format!("You had draft {draft} opened on the phone"),
@@ -252,20 +246,22 @@ fn happened(record: &Record) -> String {
         }
         Record::Phone { name, event, .. } => with_phone(&visible(name), *event),
         Record::GuestCall { guest, tool, success, result_chars, seen, .. } => {
-            let (guest, tool) = (visible(guest), visible(tool));
             let how = if *success { "got" } else { "failed and got" };
-            let held = if seen.is_empty() {
-                String::new()
-            } else {
-                format!(", including {}", count(seen.len(), "message"))
-            };
-            format!(
-                "The program \"{guest}\" called {tool} and {how} {}{held}",
-                count(*result_chars, "character")
-            )
+            let (guest, tool, got) = (visible(guest), visible(tool), count(*result_chars, "character"));
+            format!("The program \"{guest}\" called {tool} and {how} {got}{}", including(seen))
         }
         Record::Guest { guest, event } => about_guest(&visible(guest), *event),
     }
+}
+
+/// How many messages were in what left.
+fn including(seen: &[String]) -> String {
+    if seen.is_empty() { String::new() } else { format!(", including {}", count(seen.len(), "message")) }
+}
+
+/// Who created a draft.
+fn creator(guest: Option<&String>) -> String {
+    guest.map_or_else(|| "Kai".to_owned(), |guest| format!("\"{}\"", visible(guest)))
 }
 
 /// What the user decided about a program that asks Kai.
