@@ -70,12 +70,13 @@ fn one(ctx: &PageContext<'_>, row: &GuestRow) -> Markup {
 }
 
 fn state(ctx: &PageContext<'_>, state: GuestState) -> Markup {
-    let (class, label) = match state {
-        GuestState::Asked => ("tag", ctx.lang.guests_asked()),
-        GuestState::Allowed => ("tag good", ctx.lang.guests_allowed()),
-        GuestState::Blocked => ("tag bad", ctx.lang.guests_blocked()),
-    };
-    html! { span class=(class) data-testid="guest-state" { (label) } }
+    html! {
+        @match state {
+            GuestState::Asked => span class="tag" data-testid="guest-state" { (ctx.lang.guests_asked()) },
+            GuestState::Allowed => span class="tag good" data-testid="guest-state" { (ctx.lang.guests_allowed()) },
+            GuestState::Blocked => span class="tag bad" data-testid="guest-state" { (ctx.lang.guests_blocked()) },
+        }
+    }
 }
 
 fn act(ctx: &PageContext<'_>, row: &GuestRow, act: &str, label: &str, class: &str) -> Markup {
