@@ -307,6 +307,11 @@ pub fn raised(tool: &str, taint: Level) -> Level {
     if reach(tool).is_some() { taint } else { Level::People }
 }
 
+/// Whether the tool only reads: it stores nothing and makes no draft.
+pub fn only_reads(tool: &str) -> bool {
+    reach(tool) == Some(Reach::Looks)
+}
+
 /// Whether the tool is offered to a model in this kind of run, at this level.
 pub fn offered(kind: RunKind, level: Level, tool: &str) -> bool {
     verdict(kind, level, tool) != Verdict::Refuse

@@ -9,6 +9,7 @@ pub mod db;
 pub mod device;
 pub mod errands;
 pub mod gate;
+pub mod guests;
 pub mod heartbeat;
 pub mod hex;
 pub mod home;
@@ -102,4 +103,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::queued::MIGRATION,
     models::VISION,
     mcp::MIGRATION,
+    guests::MIGRATION,
+    #[cfg(feature = "sms")]
+    outbox::GUESTS,
 ];

@@ -215,6 +215,7 @@ fn new(phone: SourceId, body: &str) -> NewDraft {
         quoted: None,
         known_contact: false,
         origin: RunKind::Chat,
+        guest: None,
         conversation: 0,
     }
 }

@@ -55,6 +55,7 @@ fn new(body: &str) -> NewDraft {
         quoted: None,
         known_contact: false,
         origin: RunKind::Chat,
+        guest: None,
         conversation: 0,
     }
 }

@@ -49,6 +49,7 @@ fn new(body: &str) -> NewDraft {
         quoted: None,
         known_contact: true,
         origin: RunKind::Heartbeat,
+        guest: None,
         conversation: 0,
     }
 }

@@ -39,9 +39,18 @@ fn set(name: &str) -> Option<PathBuf> {
 }
 
 fn from_environment() -> Option<PathBuf> {
-    set("KAI_HOME")
-        .or_else(|| Some(set("XDG_DATA_HOME")?.join("kai")))
-        .or_else(|| Some(set("HOME")?.join(".local/share/kai")))
+    set("KAI_HOME").or_else(usual)
+}
+
+/// The folder that is used unless another one is named.
+fn usual() -> Option<PathBuf> {
+    let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")));
+    Some(data?.join("kai"))
+}
+
+/// Whether a Kai that is told nothing uses this home.
+pub(crate) fn is_default(home: &Home) -> bool {
+    usual().is_some_and(|dir| dir == home.dir)
 }
 
 /// How to get the passphrase of a locked home.

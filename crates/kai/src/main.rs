@@ -14,6 +14,7 @@ mod daemon;
 mod demo;
 mod erase;
 mod failure;
+mod guests;
 mod home;
 mod logs;
 mod machine;

@@ -881,7 +881,7 @@ impl Driver<'_> {
         let Self { db, clock, toolbox, face, kind, .. } = *self;
         let (conversation, elsewhere) = (progress.conversation.0, face.elsewhere());
         let (level, codes_shown) = (progress.level, codes == Codes::Shown);
-        let run = Run { kind, conversation, elsewhere, level, confirmed: false, codes_shown };
+        let run = Run { kind, conversation, elsewhere, level, confirmed: false, codes_shown, guest: None };
         CallRunner { db, clock, toolbox, foreign, face, run }
     }
 }

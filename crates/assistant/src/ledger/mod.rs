@@ -94,6 +94,9 @@ pub enum Record {
         /// The app whose notification it answers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app: Option<String>,
+        /// The name that the guest who drafted it claims.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        guest: Option<String>,
     },
     /// The user tapped Send, Retry or Send again on the draft with this digest, or had it opened on the phone.
     Tap {
@@ -115,6 +118,19 @@ pub enum Record {
     Restored { last: i64, noted: i64 },
     /// Something happened with a paired phone.
     Phone { phone: i64, name: String, event: PhoneEvent },
+    /// A guest called a tool. Stored before it gets the result; `seen` names the messages in that.
+    GuestCall {
+        /// The name that the guest claims.
+        guest: String,
+        tool: String,
+        argument_chars: usize,
+        success: bool,
+        result_chars: usize,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        seen: Vec<String>,
+    },
+    /// The user decided something about a guest.
+    Guest { guest: String, event: GuestEvent },
 }
 
 /// An attached file that was in a request.
@@ -156,6 +172,29 @@ impl PhoneEvent {
             Self::UnpairedByPhone => "unpaired_by_phone",
             Self::WrongCertificate => "wrong_certificate",
             Self::OlderProtocol => "older_protocol",
+        }
+    }
+}
+
+/// What the user decided about a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuestEvent {
+    Allowed,
+    Blocked,
+    Forgotten,
+    /// The user made a token for it, to come over HTTP.
+    Token,
+}
+
+impl GuestEvent {
+    /// The name in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Blocked => "blocked",
+            Self::Forgotten => "forgotten",
+            Self::Token => "token",
         }
     }
 }
@@ -306,6 +345,7 @@ mod tests {
             conversation: 0,
             phone: SourceId(2),
             app: Some("Signal".to_owned()),
+            guest: Some("Zed".to_owned()),
         };
         let opened = Record::Tap { draft: 1, digest: "d".to_owned(), on_phone: true };
         for record in [elsewhere, opened] {

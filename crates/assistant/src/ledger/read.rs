@@ -58,6 +58,8 @@ impl Record {
             Self::Undiscarded { .. } => "undiscarded",
             Self::Restored { .. } => "restored",
             Self::Phone { .. } => "phone",
+            Self::GuestCall { .. } => "guest_call",
+            Self::Guest { .. } => "guest",
         }
     }
 
@@ -78,7 +80,9 @@ impl Record {
             | Self::Discarded { .. }
             | Self::Undiscarded { .. }
             | Self::Restored { .. }
-            | Self::Phone { .. } => None,
+            | Self::Phone { .. }
+            | Self::GuestCall { .. }
+            | Self::Guest { .. } => None,
         }
     }
 
@@ -90,7 +94,8 @@ impl Record {
             | Self::ToolResult { tool, .. }
             | Self::McpCall { tool, .. }
             | Self::McpResult { tool, .. }
-            | Self::Click { tool, .. } => Some(tool),
+            | Self::Click { tool, .. }
+            | Self::GuestCall { tool, .. } => Some(tool),
             Self::Codes { .. }
             | Self::Draft { .. }
             | Self::Tap { .. }
@@ -99,16 +104,18 @@ impl Record {
             | Self::Discarded { .. }
             | Self::Undiscarded { .. }
             | Self::Restored { .. }
-            | Self::Phone { .. } => None,
+            | Self::Phone { .. }
+            | Self::Guest { .. } => None,
         }
     }
 
-    /// Whether this is a request that contained the message with that id. The name of an SMS has its date and sender
-    /// after the id.
+    /// Whether this is a request to a model, or a result for a guest, that contained the message with that id. The name
+    /// of an SMS has its date and sender after the id.
     fn held(&self, id: &str) -> bool {
         let (sms, notification) = (format!("sms {id} "), format!("notification {id}"));
         let names = |name: &String| name.starts_with(&sms) || *name == notification;
-        matches!(self, Self::Request { seen, .. } if seen.iter().any(names))
+        let holds = |seen: &[String]| seen.iter().any(names);
+        matches!(self, Self::Request { seen, .. } | Self::GuestCall { seen, .. } if holds(seen))
     }
 
     /// Whether any text field contains `text`, ignoring case.
@@ -124,13 +131,19 @@ impl Record {
             Self::ToolResult { tool, .. } => vec![tool],
             Self::McpCall { server, tool, arguments, .. } => vec![server, tool, arguments],
             Self::McpResult { server, tool, .. } => vec![server, tool],
-            Self::Draft { channel, to, digest, .. } => vec![channel, to, digest],
+            Self::Draft { channel, to, digest, guest, .. } => {
+                [channel, to, digest].into_iter().chain(guest).map(String::as_str).collect()
+            }
             Self::Codes { .. } | Self::Undiscarded { .. } | Self::Restored { .. } => vec![],
             Self::Tap { digest, .. } => vec![digest],
             Self::Sent { outcome, .. } => vec![outcome],
             Self::Edited { to, before, digest, .. } => vec![to, before, digest],
             Self::Discarded { status, .. } => vec![status],
             Self::Phone { name, event, .. } => vec![name, event.as_str()],
+            Self::GuestCall { guest, tool, seen, .. } => {
+                seen.iter().chain([guest, tool]).map(String::as_str).collect()
+            }
+            Self::Guest { guest, event } => vec![guest, event.as_str()],
         };
         let text = folded(text);
         fields.iter().any(|field| folded(field).contains(&text))

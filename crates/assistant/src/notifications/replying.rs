@@ -13,7 +13,6 @@ use super::record::{NotificationId, Record};
 use super::store;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::RunKind;
 use crate::inbox::NoReply;
 use crate::outbox::door::Answerable;
 use crate::outbox::store::StageError;
@@ -81,7 +80,7 @@ impl Tool for ReplyNotification {
         let (id, now, run) = (NotificationId::new(input.id.trim()), self.clock.now(), *run);
         let staged = move |tx: &Transaction<'_>| {
             let Some(record) = shown(tx, &id, now)? else { return Ok(None) };
-            let draft = outbox::store::stage(tx, &reply(&record, body, (run.kind, run.conversation)), now)?;
+            let draft = outbox::store::stage(tx, &reply(&record, body, &run), now)?;
             Ok::<_, StageError>(Some((record, draft, Eyes::in_run(&settings::load(tx)?, &run))))
         };
         let staged = self.db.write(staged).await.map_err(|error| ToolError(error.to_string()))?;
@@ -110,8 +109,8 @@ fn output(record: Record, draft: Draft, eyes: Eyes) -> ToolOutput<ReplyStaged> {
     ToolOutput::with_messages(staged, vec![identity])
 }
 
-/// The answer to a notification, in that kind of run and conversation.
-fn reply(record: &Record, body: String, (origin, conversation): (RunKind, i64)) -> NewDraft {
+/// The answer to a notification, in that run.
+fn reply(record: &Record, body: String, run: &Run) -> NewDraft {
     let (app, to) = names(record);
     NewDraft {
         channel: Channel::Notification,
@@ -122,8 +121,9 @@ fn reply(record: &Record, body: String, (origin, conversation): (RunKind, i64)) 
         in_reply_to: Some(ReplyTo::Notification(record.id.as_str().to_owned())),
         quoted: Some(record.gist()),
         known_contact: true,
-        origin,
-        conversation,
+        origin: run.kind,
+        guest: run.guest,
+        conversation: run.conversation,
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) fn own(
         return Err(NoReply::Impossible(said::inbox_no_reply_notifications_off()));
     }
     let record = shown(tx, id, now)?.ok_or_else(|| NoReply::Impossible(said::inbox_no_reply_offered()))?;
-    Ok(reply(&record, body, (RunKind::Chat, 0)))
+    Ok(reply(&record, body, &Run::BY_HAND))
 }
 
 /// How the notification with that id can be answered now, for the outbox's door.

@@ -125,6 +125,7 @@ mod tests {
             quoted: Some(Untrusted::new("Dinner?")),
             first_contact: false,
             origin: RunKind::Heartbeat,
+            guest: None,
             conversation: 0,
             own: false,
             edited: false,

@@ -27,6 +27,7 @@ use sha2::{Digest, Sha256};
 
 use crate::db::Migration;
 use crate::gate::RunKind;
+use crate::guests::GuestId;
 use crate::hex;
 use crate::source::SourceId;
 use crate::untrusted::Untrusted;
@@ -43,6 +44,8 @@ pub(crate) const EDITED: Migration =
     Migration { name: "outbox/edited", sql: include_str!("../../migrations/outbox_edited.sql") };
 pub(crate) const OWN: Migration =
     Migration { name: "outbox/own", sql: include_str!("../../migrations/outbox-own.sql") };
+pub(crate) const GUESTS: Migration =
+    Migration { name: "outbox/guests", sql: include_str!("../../migrations/outbox-guests.sql") };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -121,6 +124,8 @@ pub struct NewDraft {
     /// Whether the recipient has written to the user: the answered message or an earlier one.
     pub known_contact: bool,
     pub origin: RunKind,
+    /// The guest that drafted it.
+    pub guest: Option<GuestId>,
     /// The conversation in which it was drafted; 0 for none.
     pub conversation: i64,
 }
@@ -144,6 +149,8 @@ pub struct Draft {
     /// As far as Kai knows, no message was ever exchanged with this number.
     pub first_contact: bool,
     pub origin: RunKind,
+    /// The name that the guest who drafted it claims.
+    pub guest: Option<String>,
     pub conversation: i64,
     /// The user wrote it themselves.
     pub own: bool,
@@ -277,6 +284,15 @@ impl Draft {
 }
 
 impl NewDraft {
+    /// The tool that makes drafts of this kind.
+    fn tool(&self) -> &'static str {
+        match (self.channel, &self.in_reply_to) {
+            (Channel::Notification, _) => "reply_notification",
+            (Channel::Sms, Some(_)) => "reply_sms",
+            (Channel::Sms, None) => "send_sms",
+        }
+    }
+
     /// The [`Draft::digest`] that it will have.
     fn digest(&self) -> String {
         let Self { channel, phone, to, app, body, in_reply_to, .. } = self;
@@ -359,6 +375,7 @@ mod tests {
             quoted: None,
             first_contact: false,
             origin: RunKind::Chat,
+            guest: None,
             conversation: 0,
             own: false,
             edited: false,
@@ -399,6 +416,8 @@ mod tests {
         assert_eq!(opened.digest(), draft.digest(), "it is the same message");
         let quoting = Draft { quoted: Some(Untrusted::new("Dinner?")), ..draft.clone() };
         assert_eq!(quoting.digest(), draft.digest(), "what is quoted is not sent");
+        let of_guest = Draft { origin: RunKind::Guest, guest: Some("Zed".to_owned()), ..draft.clone() };
+        assert_eq!(of_guest.digest(), draft.digest(), "whoever drafted it");
     }
 
     /// Recorded before there were several phones and kinds: drafts that waited then can still be tapped.

@@ -80,6 +80,7 @@ mod tests {
             quoted: None,
             first_contact: false,
             origin: RunKind::Chat,
+            guest: None,
             conversation: 0,
             own: false,
             edited: false,

@@ -8,6 +8,8 @@ use super::route::{self, Exit};
 use super::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status, number, origin_from, origin_name};
 use crate::db::DbError;
 use crate::gate::RunKind;
+use crate::guests::rules::MOST_WAITING;
+use crate::guests::{self, Did, GuestId};
 use crate::ledger::{self, Record};
 use crate::phones;
 use crate::source::SourceId;
@@ -23,6 +25,11 @@ pub enum StageError {
         "{CAPACITY} drafts are already waiting for the user, which is the limit. Ask the user to send or discard some."
     )]
     Full,
+    #[error(
+        "{MOST_WAITING} drafts of yours are already waiting for the user, which is the limit. Ask the user to send or \
+         discard some in Kai."
+    )]
+    GuestFull,
     #[error(transparent)]
     Store(#[from] DbError),
 }
@@ -30,17 +37,23 @@ pub enum StageError {
 /// Stages a draft for the user to send. If the outbox is full, old drafts are deleted to make room, sent ones before
 /// failed ones; one that waits or may have been sent never is.
 pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Draft, StageError> {
-    if let Some(waiting) = again(tx, new)? {
+    let guest = new.guest.map_or(Ok(None), |guest| name_of(tx, guest))?;
+    if let Some(waiting) = again(tx, new, guest.as_deref())? {
         // What the user has made of it since is theirs, so the model hears of its own words only.
         let NewDraft { to, body, in_reply_to, .. } = new.clone();
         return Ok(Draft { to, body, in_reply_to, ..waiting });
+    }
+    if let Some(guest) = &guest
+        && waiting_of(tx, guest)? >= MOST_WAITING
+    {
+        return Err(StageError::GuestFull);
     }
     make_room(tx)?;
     let first_contact = !new.known_contact && !reached_before(tx, &new.to)?;
     tx.execute(
         "INSERT INTO drafts (channel, phone, recipient, app, body, reply_kind, reply_to, quoted, first_contact, origin,
-                             conversation, created_at, status)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'PENDING')",
+                             conversation, created_at, guest, status)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'PENDING')",
         params![
             new.channel.as_str(),
             new.phone,
@@ -54,6 +67,7 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
             origin_name(new.origin),
             new.conversation,
             now.as_millisecond(),
+            guest,
         ],
     )
     .map_err(DbError::from)?;
@@ -67,9 +81,26 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
         conversation: draft.conversation,
         phone: draft.phone,
         app: draft.app.clone(),
+        guest,
     };
     ledger::append(tx, &record, now)?;
+    if let Some(guest) = new.guest {
+        guests::store::note(tx, guest, new.tool(), Did::Drafted(draft.id.0), now)?;
+    }
     Ok(draft)
+}
+
+/// The name of a guest that stages a draft. One that the user forgot meanwhile stages nothing.
+fn name_of(tx: &Transaction<'_>, guest: GuestId) -> Result<Option<String>, DbError> {
+    let known = guests::store::get(tx, guest)?;
+    known.map(|guest| Some(guest.name)).ok_or(DbError::Other(rusqlite::Error::QueryReturnedNoRows))
+}
+
+/// How many drafts of the guest wait for the user's tap.
+fn waiting_of(tx: &Transaction<'_>, guest: &str) -> Result<usize, DbError> {
+    let sql = format!("SELECT count(*) FROM drafts WHERE {KEPT} AND status = 'PENDING' AND guest = ?1");
+    let count: i64 = tx.query_row(&sql, [guest], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or_default())
 }
 
 /// Stages a draft that the user wrote themselves. It waits for their tap like any other.
@@ -92,18 +123,21 @@ fn quotation(text: &Untrusted) -> Option<String> {
 }
 
 /// The same draft, if it already waits from an earlier unattended run. Such a run is repeated if it fails, and must not
-/// stage its draft twice, even if the user has edited the first one.
-fn again(tx: &Transaction<'_>, new: &NewDraft) -> Result<Option<Draft>, DbError> {
+/// stage its draft twice, even if the user has edited the first one. A guest may repeat a call too; it hears of its own
+/// drafts only.
+fn again(tx: &Transaction<'_>, new: &NewDraft, guest: Option<&str>) -> Result<Option<Draft>, DbError> {
     if new.origin == RunKind::Chat {
         return Ok(None);
     }
     let wanted = new.digest();
-    let mut edited =
-        tx.prepare_cached(&format!("{SELECT} WHERE {KEPT} AND staged = ?1 AND status = 'PENDING'"))?;
-    if let Some(edited) = edited.query_row([&wanted], draft).optional()? {
+    let sql = format!("{SELECT} WHERE {KEPT} AND staged = ?1 AND status = 'PENDING' AND guest IS ?2");
+    if let Some(edited) = tx.prepare_cached(&sql)?.query_row(params![wanted, guest], draft).optional()? {
         return Ok(Some(edited));
     }
-    Ok(all(tx)?.into_iter().find(|draft| draft.status == Status::Pending && draft.digest() == wanted))
+    let is_same = |draft: &Draft| {
+        draft.status == Status::Pending && draft.digest() == wanted && draft.guest.as_deref() == guest
+    };
+    Ok(all(tx)?.into_iter().find(is_same))
 }
 
 fn make_room(tx: &Transaction<'_>) -> Result<(), StageError> {
@@ -165,7 +199,7 @@ pub fn exits(tx: &Transaction<'_>, here: bool) -> Result<Vec<Exit>, DbError> {
 pub(super) const SELECT: &str =
     "SELECT id, channel, recipient, body, reply_kind, first_contact, origin, conversation, created_at, status, reason,
             attempts, quoted, phone, app, reply_to, composed_at, own, discarded_at,
-            staged IS NOT NULL FROM drafts";
+            staged IS NOT NULL, guest FROM drafts";
 /// Those that the user has not discarded.
 const KEPT: &str = "discarded_at IS NULL";
 
@@ -175,9 +209,10 @@ pub fn all(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
     Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
 }
 
-const UNWATCHED: &str = "discarded_at IS NULL AND status = 'PENDING' AND origin IN ('heartbeat', 'task')";
+const UNWATCHED: &str =
+    "discarded_at IS NULL AND status = 'PENDING' AND origin IN ('heartbeat', 'task', 'guest')";
 
-/// The waiting drafts that unattended runs (heartbeats and tasks) staged, oldest first.
+/// The waiting drafts that unattended runs (heartbeats and tasks) and guests staged, oldest first.
 pub fn unwatched(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
     let mut rows = tx.prepare_cached(&format!("{SELECT} WHERE {UNWATCHED} ORDER BY id"))?;
     Ok(rows.query_map([], draft)?.collect::<rusqlite::Result<_>>()?)
@@ -211,6 +246,7 @@ pub(super) fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
         quoted: row.get::<_, Option<String>>(12)?.map(Untrusted::new),
         first_contact: row.get(5)?,
         origin: origin_from(&row.get::<_, String>(6)?),
+        guest: row.get(20)?,
         conversation: row.get(7)?,
         own: row.get(17)?,
         edited: row.get(19)?,

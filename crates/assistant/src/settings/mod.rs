@@ -118,6 +118,12 @@ pub static LOCATION_SERVICE: Setting = setting(
     "ipwho.is",
     "Service that tells Kai where you are, based on your internet address.",
 );
+pub static MCP_SERVER_ENABLED: Setting = setting(
+    "mcp_server_enabled",
+    Kind::Switch,
+    "false",
+    "Lets programs that you allow use Kai's tools over MCP, to read and to draft. Nothing is sent until you tap Send.",
+);
 pub static MEMORY_ENABLED: Setting =
     setting("memory_enabled", Kind::Switch, "true", "Lets Kai remember things across chats.");
 #[cfg(feature = "notifications")]
@@ -260,6 +266,7 @@ static FIXED: &[&Setting] = &[
     &LANGUAGE,
     &LEDGER_RETENTION_DAYS,
     &LOCATION_SERVICE,
+    &MCP_SERVER_ENABLED,
     &MEMORY_ENABLED,
     #[cfg(feature = "notifications")]
     &NOTIFICATIONS_DISMISS_ENABLED,

@@ -20,7 +20,6 @@ use super::shelf::{Asked, Choice, KIND, Shelf};
 use super::tools::answer;
 use super::{Sms, SmsId, identity_name, names, store};
 use crate::db::DbError;
-use crate::gate::RunKind;
 use crate::inbox::{
     Fetched, Fetching, Item, Key, Mark, Message, MessageSource, Need, NoReply, PAGE, Phones, Quote, Show,
     Wanted,
@@ -32,7 +31,7 @@ use crate::pending::{self, Waiting};
 use crate::phones;
 use crate::settings::{self, SMS_ENABLED, SMS_SEND_ENABLED};
 use crate::source::SourceId;
-use crate::tool::{Eyes, room};
+use crate::tool::{Eyes, Run, room};
 use crate::untrusted::{escaped, folded};
 
 /// The most messages of the phone that Kai runs on that one page takes: one more tells that there are others.
@@ -317,7 +316,7 @@ impl MessageSource for SmsSource {
             return Err(NoReply::Impossible(said::inbox_no_reply_phone()));
         }
         let no_number = || NoReply::Impossible(said::inbox_no_reply_number());
-        answer(sms, source, body, (RunKind::Chat, 0)).ok_or_else(no_number)
+        answer(sms, source, body, &Run::BY_HAND).ok_or_else(no_number)
     }
 
     fn fetch(&self, tx: &Transaction<'_>, need: &Need) -> Result<Option<Fetching>, DbError> {

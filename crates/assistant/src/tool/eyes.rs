@@ -1,6 +1,7 @@
 //! Decides whether a reader sees one-time codes in text that others wrote.
 
 use super::Run;
+use crate::gate::RunKind;
 use crate::settings::{CODE_REDACTION_ENABLED, Values};
 use crate::untrusted::Untrusted;
 
@@ -20,8 +21,13 @@ impl Eyes {
     }
 
     /// What the model in a run may see: the user may have clicked *Show codes to the assistant* in its conversation.
+    /// What they let Kai's own models see is not meant for guests.
     pub fn in_run(values: &Values, run: &Run) -> Self {
-        if run.codes_shown { Self::All } else { Self::of_model(values) }
+        match run.kind {
+            RunKind::Guest => Self::NoCodes,
+            _ if run.codes_shown => Self::All,
+            RunKind::Chat | RunKind::Heartbeat | RunKind::Task => Self::of_model(values),
+        }
     }
 
     /// The text as this reader may see it.

@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::db::DbError;
 use crate::gate::{Level, RunKind};
+use crate::guests::GuestId;
 
 pub use executor::{ToolResult, execute};
 #[cfg(any(feature = "sms", feature = "notifications"))]
@@ -144,6 +145,8 @@ pub struct Run {
     pub confirmed: bool,
     /// The user lets the model see one-time codes in this conversation.
     pub codes_shown: bool,
+    /// The guest that called the tool.
+    pub guest: Option<GuestId>,
 }
 
 impl Run {
@@ -155,7 +158,19 @@ impl Run {
         confirmed: false,
         elsewhere: false,
         codes_shown: false,
+        guest: None,
     };
+
+    /// A guest calls one tool. Nobody knows what it has read before, so the level is the highest.
+    pub fn by_guest(guest: GuestId) -> Self {
+        Self {
+            kind: RunKind::Guest,
+            level: Level::People,
+            elsewhere: true,
+            guest: Some(guest),
+            ..Self::BY_HAND
+        }
+    }
 
     /// Whether the user called the tool by hand. Every real chat has a conversation, and unattended runs have another
     /// kind.

@@ -15,8 +15,8 @@ use crate::call::signin::Revoked;
 use crate::call::{Call, json};
 use crate::caller_env::CallerEnv;
 use crate::commands::{
-    alarms, chats, doctor, heartbeat, ledger, mcp, memory, models, settings, status, tasks, tools, transfer,
-    visit,
+    alarms, chats, doctor, guests, heartbeat, ledger, mcp, memory, models, settings, status, tasks, tools,
+    transfer, visit,
 };
 use crate::failure::Failure;
 
@@ -79,6 +79,8 @@ pub(crate) async fn answer(
         }
         Call::Ledger(call) => ledger::answer(app, call).await,
         Call::Mcp(call) => mcp::answer(app, call).await,
+        Call::Guests(call) => guests::answer(app, call).await,
+        Call::Guest(call) => json(guests::host(app, call).await?),
         Call::Messages(call) => messages::answer(app, call).await,
     }
 }

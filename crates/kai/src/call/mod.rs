@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 #[cfg(feature = "foss")]
 pub(crate) mod drafts;
+pub(crate) mod guests;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
 pub(crate) mod mcp;
@@ -35,6 +36,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::chats::AskFile;
+use self::guests::{GuestCall, GuestsCall};
 use self::ledger::LedgerCall;
 use self::mcp::McpCall;
 use self::messages::MessagesCall;
@@ -182,6 +184,9 @@ pub(crate) enum Call {
     },
     Ledger(LedgerCall),
     Mcp(McpCall),
+    Guests(GuestsCall),
+    /// What another program asks over MCP.
+    Guest(GuestCall),
     /// The calls of the foss edition, each with a name of its own on the wire.
     #[serde(untagged)]
     Messages(MessagesCall),

@@ -182,6 +182,9 @@ pub(crate) struct DraftRow {
     pub(crate) status: DraftState,
     pub(crate) reason: Option<Said>,
     pub(crate) origin: DraftOrigin,
+    /// The name that the program which drafted it claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) guest: Option<String>,
     /// The user changed what somebody else drafted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) edited: bool,

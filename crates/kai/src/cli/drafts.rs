@@ -339,7 +339,8 @@ fn drafts(rows: &[DraftRow]) -> String {
     let row = |row: &DraftRow| {
         let reason = row.reason.as_ref().map(|why| format!(" ({})", visible(&why.to_string())));
         let opened = row.on_phone.opened_local.as_ref().map(|at| format!(" (opened on your phone at {at})"));
-        let more = reason.or(opened).unwrap_or_default();
+        let guest = row.guest.as_ref().map(|name| format!(" (from the program \"{}\")", visible(name)));
+        let more = reason.or(opened).or(guest).unwrap_or_default();
         (
             row.id.0.to_string(),
             format!("{:<8} to {}: {}{more}", row.status.as_str(), recipient(row), visible(&row.body)),
@@ -366,12 +367,11 @@ fn origin(row: &DraftRow) -> String {
     let edited = if row.edited { ", edited by you" } else { "" };
     match row.origin {
         DraftOrigin::User => "written by you".to_owned(),
-        DraftOrigin::Command
-        | DraftOrigin::Chat
-        | DraftOrigin::Heartbeat
-        | DraftOrigin::Task
-        | DraftOrigin::Guest => {
+        DraftOrigin::Command | DraftOrigin::Chat | DraftOrigin::Heartbeat | DraftOrigin::Task => {
             format!("from a {}{edited}", row.origin.as_str())
+        }
+        DraftOrigin::Guest => {
+            format!("from the program \"{}\"{edited}", visible(row.guest.as_deref().unwrap_or_default()))
         }
     }
 }

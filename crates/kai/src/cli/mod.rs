@@ -7,6 +7,7 @@ mod attach;
 mod drafts;
 #[cfg(feature = "foss")]
 mod erasing;
+mod guests;
 mod key;
 mod ledger;
 mod markdown;
@@ -37,8 +38,9 @@ use kai_assistant::tasks::TaskId;
 use kai_words::Lang;
 use serde_json::json;
 
+use self::args::mcp::McpCommand;
 use self::args::{
-    AlarmsCommand, Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, McpCommand, MemoryCommand,
+    AlarmsCommand, Args, ChatsCommand, Command, HeartbeatCommand, LedgerCommand, MemoryCommand,
     ModelsCommand, SettingsCommand, TasksCommand, ToolsCommand,
 };
 use crate::call::Call;
@@ -139,6 +141,8 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Tasks(command) => ask.tasks(&command),
         Command::Alarms(command) => ask.alarms(&command),
         Command::Tools(command) => ask.tools(command),
+        Command::Mcp(McpCommand::Serve(options)) => guests::serve(ask, options),
+        Command::Mcp(McpCommand::Guests(command)) => guests::guests(ask, command),
         Command::Messages(command) => messages::run(ask, command),
         Command::Ledger(command) => ask.ledger(command),
         Command::Link { revoke_all } => ask.link(revoke_all),

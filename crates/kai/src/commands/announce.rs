@@ -237,6 +237,7 @@ mod tests {
                 quoted: None,
                 known_contact: false,
                 origin,
+                guest: None,
                 conversation: 0,
             }
         }
@@ -247,7 +248,7 @@ mod tests {
                 .write(move |tx| {
                     drafts::stage(tx, &new, now).map_err(|e| match e {
                         drafts::StageError::Store(error) => error,
-                        drafts::StageError::Full => panic!("full"),
+                        drafts::StageError::Full | drafts::StageError::GuestFull => panic!("full"),
                     })
                 })
                 .await

@@ -10,6 +10,7 @@ pub(crate) mod contacts;
 pub(crate) mod doctor;
 #[cfg(feature = "foss")]
 pub(crate) mod drafts;
+pub(crate) mod guests;
 pub(crate) mod headline;
 pub(crate) mod heartbeat;
 pub(crate) mod inbox;

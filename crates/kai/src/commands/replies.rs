@@ -38,7 +38,7 @@ impl NotDrafted {
             Self::Changed => said::inbox_reply_changed(),
             Self::Impossible(NoReply::Gone) => said::inbox_gone(),
             Self::Impossible(NoReply::Impossible(why)) => why.clone(),
-            Self::Stage(StageError::Full) => said::inbox_reply_full(),
+            Self::Stage(StageError::Full | StageError::GuestFull) => said::inbox_reply_full(),
             Self::Impossible(NoReply::Store(error)) | Self::Stage(StageError::Store(error)) => error.said(),
         }
     }

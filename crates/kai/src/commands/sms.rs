@@ -377,6 +377,7 @@ fn draft_row(app: &App, phones: &Phones, draft: &Draft, name: Option<&Untrusted>
         status: draft.status.state(),
         reason: draft.status.reason().cloned(),
         origin: draft.came_from(),
+        guest: draft.guest.clone(),
         edited: draft.edited && !draft.own,
         created_at: draft.created_at.as_millisecond(),
         created_local: local(draft.created_at, &zone),

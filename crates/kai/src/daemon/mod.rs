@@ -413,6 +413,7 @@ mod tests {
             quoted: None,
             known_contact: false,
             origin: RunKind::Chat,
+            guest: None,
             conversation: 0,
         };
         let now = app.clock.now();

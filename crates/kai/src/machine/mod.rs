@@ -13,6 +13,7 @@ use kai_assistant::device::{Notifier, Opener};
 use kai_assistant::home::Home;
 use kai_assistant::mcp::port::Connector;
 use kai_assistant::settings::{BRIDGE_TERMUX, Values};
+use kai_bridges::mcp::{Leash, McpConnector};
 use kai_bridges::termux::Termux;
 
 pub(crate) use self::messages::Messages;
@@ -39,7 +40,7 @@ impl Machine {
             opener: termux.having("termux-open-url").map(|it| it as _).or_else(desktop_opener),
             notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
             sandbox: sandbox(home),
-            servers: None,
+            servers: Some(Arc::new(McpConnector::new(caller_env::for_programs(), Leash::ourselves()))),
             messages: Messages::found(&mut termux),
         }
     }

@@ -624,6 +624,7 @@ impl Kai {
             quoted: None,
             known_contact: true,
             origin: RunKind::Chat,
+            guest: None,
             conversation: 0,
         };
         self.db.write_now(|tx| outbox::store::stage(tx, &new, self.clock.now())).unwrap()

@@ -40,7 +40,7 @@ const TAKING: Duration = Duration::from_secs(20);
 const BUFFER: usize = 64 * 1024;
 
 /// Serves until `stop` is cancelled, then lets requests in progress finish.
-pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let places = Places::new(ROOM);
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();

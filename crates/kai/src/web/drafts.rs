@@ -274,7 +274,7 @@ fn about(draft: &DraftRow, times: &Times) -> Markup {
             @if let Some(phone) = &draft.phone {
                 " · " span data-testid="draft-phone" { (rich(&by(phone), lang, |name| html! { bdi { (name) } })) }
             }
-            " · " (origin(draft.origin, lang)) @if draft.edited { ", " (lang.drafts_edited()) } " · " (times.moment(draft.created_at))
+            " · " (origin(draft, lang)) @if draft.edited { ", " (lang.drafts_edited()) } " · " (times.moment(draft.created_at))
             @if let Some(ReplyTo::Sms(answered)) = draft.in_reply_to {
                 span class="roomy" { " · " (lang.drafts_reply_to(answered)) }
             }
@@ -364,15 +364,19 @@ fn quote(quoted: &Untrusted, id: i64, lang: Lang) -> Markup {
 }
 
 /// Where the draft came from.
-fn origin(origin: DraftOrigin, lang: Lang) -> &'static str {
-    match origin {
+fn origin(draft: &DraftRow, lang: Lang) -> Markup {
+    if let Some(name) = &draft.guest {
+        return rich(&said::drafts_from_guest_named(name), lang, |name| html! { bdi { (visible(name)) } });
+    }
+    let origin = match draft.origin {
         DraftOrigin::User => lang.drafts_from_user(),
         DraftOrigin::Command => lang.drafts_from_command(),
         DraftOrigin::Chat => lang.drafts_from_chat(),
         DraftOrigin::Heartbeat => lang.drafts_from_heartbeat(),
         DraftOrigin::Task => lang.drafts_from_task(),
         DraftOrigin::Guest => lang.drafts_from_guest(),
-    }
+    };
+    html! { (origin) }
 }
 
 fn state(draft: &DraftRow, times: &Times) -> Said {

@@ -90,7 +90,11 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
 }
 
 /// Checks that the request is for us and does not come from another site.
-fn addressed(headers: &HeaderMap, bound: SocketAddr, allowed: &str) -> Result<(), (StatusCode, Said)> {
+pub(crate) fn addressed(
+    headers: &HeaderMap,
+    bound: SocketAddr,
+    allowed: &str,
+) -> Result<(), (StatusCode, Said)> {
     let host = host_of(headers).ok_or_else(|| (StatusCode::BAD_REQUEST, said::guard_no_host()))?;
     if !host_allowed(&host, bound, allowed) {
         return Err((StatusCode::MISDIRECTED_REQUEST, said::guard_foreign_host(ALLOW_HOST)));

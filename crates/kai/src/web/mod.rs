@@ -11,7 +11,7 @@ mod banners;
 mod bin;
 mod chat;
 mod compress;
-mod connections;
+pub(crate) mod connections;
 #[cfg(feature = "foss")]
 mod demo;
 #[cfg_attr(not(feature = "foss"), path = "no_demo_child.rs")]
@@ -21,7 +21,7 @@ mod dialogs;
 mod drafts;
 mod finder;
 mod frame;
-mod guard;
+pub(crate) mod guard;
 mod icons;
 mod ideas;
 mod inbox;

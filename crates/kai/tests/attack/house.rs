@@ -30,8 +30,9 @@ use super::pocket::Pocket;
 use crate::answer;
 use crate::app::App;
 use crate::call::Call;
+use crate::call::guests::{GuestCall, GuestsCall, Wants, Who};
 use crate::caller_env::CallerEnv;
-use crate::commands::sms;
+use crate::commands::{guests, sms};
 use crate::machine::Machine;
 use crate::machine::messages::{Messages, PhoneParts};
 use kai_assistant::agent::Nobody;
@@ -104,6 +105,7 @@ impl House {
             "notifications_enabled",
             "notifications_dismiss_enabled",
             "notifications_reply_enabled",
+            "mcp_server_enabled",
             "tool_enabled_shell_command",
         ] {
             house.set(key, "true").await;
@@ -188,6 +190,22 @@ impl House {
         let models = [ready(model)];
         let beat = Beat { db: &self.app.db, clock: self.clock.as_ref() };
         beat.run(Why::Forced, Ok(self.driver(&models, &Nobody, RunKind::Heartbeat))).await.unwrap()
+    }
+
+    /// A program that the user allowed calls this, and everything else that it may, to read first.
+    pub(super) async fn guest(&self, tool: &str, arguments: &Value) {
+        let who = Who::Named("Eve".to_owned());
+        let ask = async |wants| guests::host(&self.app, GuestCall { who: who.clone(), wants }).await.unwrap();
+        ask(Wants::Enter).await;
+        let allowed = GuestsCall::Allow { name: "Eve".to_owned() };
+        guests::answer(&self.app, allowed).await.unwrap();
+        let offered = ask(Wants::Tools).await.unwrap().tools;
+        assert!(offered.iter().any(|tool| tool.name == "read_sms"), "it is let in");
+        for (tool, arguments) in [("check_sms", "{}".to_owned()), (tool, arguments.to_string())] {
+            let reply = ask(Wants::Call { tool: tool.to_owned(), arguments }).await.unwrap();
+            let is_offered = offered.iter().any(|offered| offered.name == tool);
+            assert_eq!(reply.result.is_some(), is_offered, "{tool}");
+        }
     }
 
     /// A task that was made in a request at that level comes due.

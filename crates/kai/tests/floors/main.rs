@@ -30,7 +30,7 @@ const ROOF: &[&[&str]] = &[
     &["socket"],
     &["caller"],
     &["web"],
-    &["daemon"],
+    &["daemon", "guests"],
     &["cli"],
     &["main"],
 ];

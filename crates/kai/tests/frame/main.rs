@@ -49,6 +49,8 @@ mod killed;
 mod kit;
 #[cfg(feature = "foss")]
 mod list;
+#[cfg(feature = "foss")]
+mod mcp_serve;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod no_desktop;
 #[cfg(all(target_os = "linux", feature = "foss"))]

@@ -59,6 +59,7 @@ fn the_settings_fit_every_screen_and_keep_their_places() {
     for (path, name, seen) in [
         ("/settings/tools", "tools", "tool-lacks"),
         ("/settings/phones", "phones", "phone-bridge"),
+        ("/settings/mcp?show=paste", "mcp", "guests-config"),
         ("/settings/models", "models", "model-unencrypted"),
         ("/settings/general", "general", "sessions"),
         ("/ledger", "ledger", "ledger-line"),

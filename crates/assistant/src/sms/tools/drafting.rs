@@ -12,7 +12,8 @@ use super::reading::meant;
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
-use crate::gate::{Level, RunKind};
+use crate::gate::Level;
+use crate::guests::{self, GuestId};
 use crate::outbox::door::{self, Senders};
 use crate::outbox::route::{self, Exit};
 use crate::outbox::store::StageError;
@@ -209,6 +210,7 @@ impl Tool for SendSms {
             quoted: None,
             known_contact,
             origin: run.kind,
+            guest: run.guest,
             conversation: run.conversation,
         };
         let staged = stage(&self.db, self.clock.as_ref(), new, phone.name).await?;
@@ -272,19 +274,14 @@ impl Tool for ReplySms {
         let body = text(&input.body)?;
         let Found { source, sms } = meant(&self.received, View::Inbox, input.sms_id).await?;
         let phone = self.phones.for_answer(source).await?;
-        let new = answer(sms, phone.source, body, (run.kind, run.conversation))
+        let new = answer(sms, phone.source, body, run)
             .ok_or_else(|| ToolError("The sender of this SMS has no number to reply to.".to_owned()))?;
         stage(&self.db, self.clock.as_ref(), new, phone.name).await
     }
 }
 
-/// The answer to a received message, in that kind of run and conversation. `None` if its sender has no number.
-pub(in crate::sms) fn answer(
-    sms: Sms,
-    phone: SourceId,
-    body: String,
-    (origin, conversation): (RunKind, i64),
-) -> Option<NewDraft> {
+/// The answer to a received message, in that run. `None` if its sender has no number.
+pub(in crate::sms) fn answer(sms: Sms, phone: SourceId, body: String, run: &Run) -> Option<NewDraft> {
     Some(NewDraft {
         channel: Channel::Sms,
         phone,
@@ -294,8 +291,9 @@ pub(in crate::sms) fn answer(
         in_reply_to: Some(ReplyTo::Sms(sms.id.0)),
         quoted: Some(sms.body),
         known_contact: true,
-        origin,
-        conversation,
+        origin: run.kind,
+        guest: run.guest,
+        conversation: run.conversation,
     })
 }
 
@@ -369,7 +367,10 @@ impl Tool for CheckDrafts {
 
     async fn run(&self, _: CheckDraftsInput, run: &Run) -> Result<ToolOutput<CheckDraftsOutput>, ToolError> {
         let now = self.clock.now();
-        let read = self.db.read(move |tx| Ok::<_, DbError>((door::drafts(tx, now)?, settings::load(tx)?)));
+        let guest = run.guest;
+        let read = self.db.read(move |tx| {
+            Ok::<_, DbError>((visible_to(guest, door::drafts(tx, now)?, tx)?, settings::load(tx)?))
+        });
         let (drafts, values) = read.await?;
         let eyes = Eyes::in_run(&values, run);
         let meaning = meaning(&drafts);
@@ -378,6 +379,18 @@ impl Tool for CheckDrafts {
             drafts.into_iter().map(|draft| DraftSummary::of(draft, eyes)).collect();
         Ok(ToolOutput { output: CheckDraftsOutput { count: drafts.len(), drafts, untrusted }, meaning })
     }
+}
+
+/// The drafts that a run may see: a guest sees its own only.
+fn visible_to(
+    guest: Option<GuestId>,
+    mut drafts: Vec<Draft>,
+    tx: &Transaction<'_>,
+) -> Result<Vec<Draft>, DbError> {
+    let Some(guest) = guest else { return Ok(drafts) };
+    let name = guests::store::get(tx, guest)?.map(|guest| guest.name);
+    drafts.retain(|draft| draft.guest.is_some() && draft.guest == name);
+    Ok(drafts)
 }
 
 /// What a list of drafts holds of others: no text of the messages that they answer, but the name of a conversation, and

@@ -1,5 +1,6 @@
 //! What can be typed, with help and examples.
 
+pub(super) mod mcp;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(super) mod messages;
 mod servers;
@@ -14,6 +15,7 @@ use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::device::Place;
 use kai_assistant::{models, settings};
 
+use self::mcp::McpCommand;
 use self::messages::{CodesCommand, DemoArg, MessagesCommand};
 pub(super) use self::servers::ServersCommand;
 use crate::failure::Failure;
@@ -124,10 +126,10 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai models add ollama --model qwen3\n  kai models add openai      (asks for the API key)\n  kai models add gemini --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
     )]
     Models(ModelsCommand),
-    /// Use tools of MCP servers
+    /// Use tools of MCP servers, and let other programs use Kai's
     #[command(
         subcommand,
-        after_help = "Examples:\n  kai mcp add time -- uvx mcp-server-time\n  kai mcp list\n  kai mcp import ~/.config/Claude/claude_desktop_config.json"
+        after_help = "Examples:\n  kai mcp add time -- uvx mcp-server-time\n  kai mcp list\n  kai mcp import ~/.config/Claude/claude_desktop_config.json\n  kai mcp serve --print-config"
     )]
     Mcp(McpCommand),
     /// See and change settings
@@ -360,12 +362,6 @@ impl Page {
             Self::Drafts => Place::Drafts,
         }
     }
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum McpCommand {
-    #[command(flatten)]
-    Servers(ServersCommand),
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum ServersCommand {
+pub(crate) enum ServersCommand {
     /// List the MCP servers, how they are doing, and how many of their tools can be used
     #[command(after_help = "Examples:\n  kai mcp list\n  kai mcp list --json")]
     List,

@@ -10,7 +10,7 @@ use kai_assistant::agent::conversation::Entry;
 use kai_assistant::gate::Level;
 use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::heartbeat::due::Due;
-use kai_assistant::ledger::{PhoneEvent, Record, SentFile};
+use kai_assistant::ledger::{GuestEvent, PhoneEvent, Record, SentFile};
 use kai_assistant::legible::{folded_line, thousands};
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
@@ -200,17 +200,13 @@ fn happened(record: &Record) -> String {
     };
     match record {
         Record::Request { conversation, model, bytes, seen, files, .. } => {
-            let held = if seen.is_empty() {
-                String::new()
-            } else {
-                format!(", including {}", count(seen.len(), "message"))
-            };
             let file = |file: &SentFile| {
                 let short = file.hash.get(..12).unwrap_or_default();
                 format!(", with a file of {} ({})", count(file.bytes, "byte"), visible(short))
             };
             let files: String = files.iter().map(file).collect();
             let (sent, model) = (count(*bytes, "byte"), visible(model));
+            let held = including(seen);
             format!("Sent {sent} to {model}{held}{files}{}", within(*conversation))
         }
         Record::ToolCall { conversation, tool, arguments, by_hand } => {
@@ -242,9 +238,9 @@ fn happened(record: &Record) -> String {
                 (false, false) => format!("You denied {call}"),
             }
         }
-        Record::Draft { draft, to, app, .. } => {
+        Record::Draft { draft, to, app, guest, .. } => {
             let app = app.as_ref().map(|app| format!(" ({})", visible(app))).unwrap_or_default();
-            format!("Kai created draft {draft} to {}{app}", visible(to))
+            format!("{} created draft {draft} to {}{app}", creator(guest.as_ref()), visible(to))
         }
         Record::Tap { draft, on_phone: false, .. } => format!("You tapped Send on draft {draft}"),
         Record::Tap { draft, .. } => format!("You had draft {draft} opened on the phone"),
@@ -262,6 +258,32 @@ fn happened(record: &Record) -> String {
             format!("You accepted a restored copy that ended at record {last} (Kai had noted record {noted})")
         }
         Record::Phone { name, event, .. } => with_phone(&visible(name), *event),
+        Record::GuestCall { guest, tool, success, result_chars, seen, .. } => {
+            let how = if *success { "got" } else { "failed and got" };
+            let (guest, tool, got) = (visible(guest), visible(tool), count(*result_chars, "character"));
+            format!("The program \"{guest}\" called {tool} and {how} {got}{}", including(seen))
+        }
+        Record::Guest { guest, event } => about_guest(&visible(guest), *event),
+    }
+}
+
+/// How many messages were in what left.
+fn including(seen: &[String]) -> String {
+    if seen.is_empty() { String::new() } else { format!(", including {}", count(seen.len(), "message")) }
+}
+
+/// Who created a draft.
+fn creator(guest: Option<&String>) -> String {
+    guest.map_or_else(|| "Kai".to_owned(), |guest| format!("\"{}\"", visible(guest)))
+}
+
+/// What the user decided about a program that asks Kai.
+fn about_guest(name: &str, event: GuestEvent) -> String {
+    match event {
+        GuestEvent::Allowed => format!("You allowed the program \"{name}\" to ask Kai"),
+        GuestEvent::Blocked => format!("You blocked the program \"{name}\""),
+        GuestEvent::Forgotten => format!("You had Kai forget the program \"{name}\""),
+        GuestEvent::Token => format!("You made a token for the program \"{name}\""),
     }
 }
 

@@ -19,6 +19,7 @@ const CARDS: &[Card] = &[
     (Page::Models, "models", Lang::models_list, Lang::found_by_models),
     (Page::Models, "add", Lang::models_add, Lang::found_by_add),
     (Page::Phones, "phone", Lang::phones_connected, Lang::found_by_phone),
+    (Page::Mcp, "guests", Lang::guests_label, Lang::found_by_guests),
     (Page::General, "look", Lang::general_look, Lang::found_by_look),
     (Page::General, "signin", Lang::general_signin, Lang::found_by_signin),
     (Page::General, "export", Lang::transfer_export, Lang::found_by_export),

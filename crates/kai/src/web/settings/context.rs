@@ -18,6 +18,7 @@ pub(in crate::web) enum Page {
     Tools,
     Models,
     Phones,
+    Mcp,
     General,
     Ledger,
 }
@@ -27,7 +28,7 @@ pub(in crate::web) const FIRST: &str = Page::ALL[0].path();
 
 impl Page {
     pub(in crate::web) const ALL: &[Self] =
-        &[Self::Agent, Self::Tools, Self::Models, Self::Phones, Self::General, Self::Ledger];
+        &[Self::Agent, Self::Tools, Self::Models, Self::Phones, Self::Mcp, Self::General, Self::Ledger];
 
     /// The name of the page in the query of `/events` and in forms.
     pub(in crate::web) fn name(self) -> &'static str {
@@ -36,6 +37,7 @@ impl Page {
             Self::Tools => "tools",
             Self::Models => "models",
             Self::Phones => "phones",
+            Self::Mcp => "mcp",
             Self::Ledger => "ledger",
             Self::General => "general",
         }
@@ -47,6 +49,7 @@ impl Page {
             Self::Tools => "/settings/tools",
             Self::Models => "/settings/models",
             Self::Phones => "/settings/phones",
+            Self::Mcp => "/settings/mcp",
             Self::Ledger => "/ledger",
             Self::General => "/settings/general",
         }
@@ -58,6 +61,7 @@ impl Page {
             Self::Tools => lang.settings_tools(),
             Self::Models => lang.settings_models(),
             Self::Phones => lang.settings_phones(),
+            Self::Mcp => lang.settings_mcp(),
             Self::Ledger => lang.settings_ledger(),
             Self::General => lang.settings_general(),
         }

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use kai_assistant::ledger::{self, Extent, Kept, PhoneEvent, Piece, Reach, Record, Wanted};
+use kai_assistant::ledger::{self, Extent, GuestEvent, Kept, PhoneEvent, Piece, Reach, Record, Wanted};
 use kai_assistant::legible::visible;
 use kai_assistant::settings::LEDGER_RETENTION_DAYS;
 use kai_words::{Lang, Said, said};
@@ -71,6 +71,8 @@ const KINDS: &[(&str, Label)] = &[
     ("tool_call", Lang::ledger_kind_tool_call),
     ("tool_result", Lang::ledger_kind_tool_result),
     ("click", Lang::ledger_kind_click),
+    ("guest_call", Lang::ledger_kind_guest_call),
+    ("guest", Lang::ledger_kind_guest),
 ];
 const RESTORED: (&str, Label) = ("restored", Lang::ledger_kind_restored);
 
@@ -254,6 +256,12 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
         }
         Record::Codes { shown: true, .. } => (icons::shield(), said::ledger_codes_shown(), None),
         Record::Codes { .. } => (icons::shield(), said::ledger_codes_hidden(), None),
+        Record::Draft { draft, to, app: None, guest: Some(guest), .. } => {
+            (icons::copy(), said::ledger_drafted_guest(guest, draft, to), None)
+        }
+        Record::Draft { draft, to, app: Some(app), guest: Some(guest), .. } => {
+            (icons::copy(), said::ledger_drafted_guest_reply(guest, draft, to, app), None)
+        }
         Record::Draft { draft, to, app: None, .. } => (icons::copy(), said::ledger_drafted(draft, to), None),
         Record::Draft { draft, to, app: Some(app), .. } => {
             (icons::copy(), said::ledger_drafted_reply(draft, to, app), None)
@@ -266,6 +274,23 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
         Record::Undiscarded { draft } => (icons::bin(), said::ledger_undiscarded(draft), None),
         Record::Restored { last, .. } => (icons::shield(), said::ledger_restored(last), None),
         Record::Phone { name, event, .. } => (icons::shield(), with_phone(name, *event), None),
+        Record::GuestCall { guest, tool, success: true, result_chars, .. } => {
+            (icons::outward(), said::ledger_guest_called(guest, lang.tool_name(tool), *result_chars), None)
+        }
+        Record::GuestCall { guest, tool, .. } => {
+            (icons::outward(), said::ledger_guest_failed(guest, lang.tool_name(tool)), None)
+        }
+        Record::Guest { guest, event } => (icons::shield(), about_guest(guest, *event), None),
+    }
+}
+
+/// What the user decided about a program that asks Kai.
+fn about_guest(guest: &str, event: GuestEvent) -> Said {
+    match event {
+        GuestEvent::Allowed => said::ledger_guest_allowed(guest),
+        GuestEvent::Blocked => said::ledger_guest_blocked(guest),
+        GuestEvent::Forgotten => said::ledger_guest_forgotten(guest),
+        GuestEvent::Token => said::ledger_guest_token(guest),
     }
 }
 
@@ -323,7 +348,7 @@ fn facts(record: &Record, lang: Lang) -> Vec<(String, String)> {
         }
         serde_json::Value::String(status) if matches!(name, "status" | "outcome") => became_of(&status, lang),
         serde_json::Value::String(text) => text,
-        serde_json::Value::Number(count) if matches!(name, "bytes" | "result_chars") => {
+        serde_json::Value::Number(count) if matches!(name, "bytes" | "result_chars" | "argument_chars") => {
             lang.number(count.as_u64().unwrap_or_default())
         }
         serde_json::Value::Bool(true) => lang.ledger_yes().to_owned(),

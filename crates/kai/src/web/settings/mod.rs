@@ -17,6 +17,7 @@ pub(super) mod ephemeral;
 mod fields;
 mod form;
 mod general;
+mod guests;
 mod ledger;
 mod models;
 mod parts;
@@ -54,6 +55,7 @@ pub(super) fn icon(page: Page) -> Markup {
         Page::Tools => icons::build(),
         Page::Models => icons::spark(),
         Page::Phones => icons::phone(),
+        Page::Mcp => icons::chat(),
         Page::Ledger => icons::book(),
         Page::General => icons::gear(),
     }
@@ -65,6 +67,7 @@ async fn regions_of(page: Page, ctx: &PageContext<'_>) -> Result<Vec<Region>, Fa
         Page::Tools => tools::regions(ctx).await,
         Page::Models => models::regions(ctx).await,
         Page::Phones => phones::regions(ctx).await,
+        Page::Mcp => guests::regions(ctx).await,
         Page::Ledger => ledger::regions(ctx).await,
         Page::General => general::regions(ctx).await,
     }
@@ -81,6 +84,7 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .merge(agent::routes())
         .merge(models::routes())
         .merge(general::routes())
+        .merge(guests::routes())
         .merge(ledger::routes())
         .merge(phones::routes())
         .merge(servers::routes())

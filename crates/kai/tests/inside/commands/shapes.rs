@@ -25,13 +25,14 @@ use crate::caller_env::CallerEnv;
 use crate::commands::notifications;
 
 /// Names whose values are words of a fixed set; these are recorded as they are spelled.
-const SPELLED: [&str; 26] = [
+const SPELLED: [&str; 28] = [
     "access",
     "bridge",
     "category",
     "channel",
     "codes",
     "context_from",
+    "did",
     "due",
     "edition",
     "end",
@@ -51,6 +52,7 @@ const SPELLED: [&str; 26] = [
     "trigger",
     "type",
     "verdict",
+    "welcome",
     "what",
 ];
 
@@ -249,6 +251,36 @@ impl Scene {
         self.see("chats_delete", "chats_delete", json!({"id": 2})).await;
     }
 
+    /// A program that asks over MCP, and what the user decides about it.
+    async fn guests(&mut self) {
+        let asks = |wants: Value| json!({"who": {"named": "Zed"}, "wants": wants});
+        let send = json!({"call": {"tool": "send_sms", "arguments": r#"{"to": "+15550100", "body": "Hi"}"#}});
+        let read = json!({"call": {"tool": "read_sms", "arguments": r#"{"id": 4711}"#}});
+        let check = json!({"call": {"tool": "check_sms", "arguments": "{}"}});
+        self.see("guest", "guest", asks(json!("enter"))).await;
+        self.set("mcp_server_enabled", "true").await;
+        self.see("guest", "guest", asks(json!("enter"))).await;
+        self.see("guests_token", "guests", json!({"token": {"name": "Never"}})).await;
+        self.see("guests_list", "guests", json!("list")).await;
+        self.see("guests_allow", "guests", json!({"allow": {"name": "Zed"}})).await;
+        for wants in [json!("nothing"), send, read, check] {
+            self.see("guest", "guest", asks(wants)).await;
+        }
+        let mut offered = self.call("guest", asks(json!("tools"))).await.unwrap();
+        // The schemas are the tools' own.
+        for tool in offered["tools"].as_array_mut().unwrap() {
+            tool["schema"] = Value::Null;
+        }
+        self.shapes.note("guest", &offered);
+        let holder = json!({"who": {"holder": "00"}, "wants": "nothing"});
+        assert_eq!(self.see("guest", "guest", holder).await, Value::Null);
+        self.see("guests_block", "guests", json!({"block": {"name": "Zed"}})).await;
+        self.see("guest", "guest", asks(json!("tools"))).await;
+        self.see("guests_list", "guests", json!("list")).await;
+        self.see("drafts", "sms", json!("drafts")).await;
+        self.see("guests_forget", "guests", json!({"forget": {"name": "Zed"}})).await;
+    }
+
     async fn shown_by_apps(&mut self) {
         self.see("notifications_known", "notifications", json!("known")).await;
         self.set("notifications_enabled", "true").await;
@@ -443,6 +475,7 @@ async fn the_json_of_commands_is_as_it_was_recorded() {
     demo.messages(&phone).await;
     demo.heartbeats().await;
     demo.chats_and_drafts().await;
+    demo.guests().await;
     demo.tasks_and_alarms().await;
     demo.memories().await;
     demo.shown_by_apps().await;

@@ -145,6 +145,7 @@ impl Kai {
             quoted: None,
             known_contact: false,
             origin: RunKind::Heartbeat,
+            guest: None,
             conversation: 0,
         };
         let now = self.app.clock.now();

@@ -24,6 +24,7 @@ fn theme_and_language_are_chosen() {
         ("/settings/tools", "Ortszeit"),
         ("/settings/models", "Reihenfolge der Modelle"),
         ("/settings/phones", "Termux und Desktop"),
+        ("/settings/mcp", "Andere Programme dürfen Kai fragen"),
         ("/ledger", "Unversehrtheit"),
     ] {
         visitor.open(path);
@@ -200,6 +201,7 @@ fn no_page_shows_a_command_line_flag() {
         "/settings/tools",
         "/settings/models",
         "/settings/phones",
+        "/settings/mcp",
         GENERAL,
         "/ledger",
     ] {

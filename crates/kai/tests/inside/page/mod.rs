@@ -12,6 +12,7 @@ mod finder;
 mod general;
 mod german;
 mod going_on;
+mod guests;
 mod house;
 #[cfg(feature = "foss")]
 mod inbox;

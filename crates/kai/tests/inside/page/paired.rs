@@ -64,6 +64,7 @@ fn sms(phone: SourceId, body: &str) -> NewDraft {
         quoted: None,
         known_contact: true,
         origin: RunKind::Chat,
+        guest: None,
         conversation: 0,
     }
 }

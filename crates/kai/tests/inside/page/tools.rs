@@ -106,6 +106,7 @@ fn every_page_of_the_settings_is_light_and_needs_no_script() {
         "/settings/models",
         "/settings/models?open=preset:openai",
         "/settings/phones",
+        "/settings/mcp",
         "/settings/general",
         "/ledger",
     ] {
