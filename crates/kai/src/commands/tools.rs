@@ -59,7 +59,7 @@ pub(crate) async fn call(
 ) -> Result<ToolAnswer, Failure> {
     let is_called =
         |entry: &Entry| entry.tool.name() == tool || entry.tool.aliases().contains(&tool.as_str());
-    if !app.toolbox.entries().iter().any(is_called) {
+    if !app.toolbox.entries().iter().any(is_called) && !is_foreign(app, &tool).await? {
         return Err(no_tool(&tool));
     }
     if !arguments.trim().is_empty()
@@ -72,6 +72,12 @@ pub(crate) async fn call(
         let text = serde_json::json!({"success": false, "error": error.to_string()}).to_string();
         ToolAnswer { text, success: false }
     }))
+}
+
+/// Whether an MCP server has a tool that is offered under this name.
+async fn is_foreign(app: &App, tool: &str) -> Result<bool, DbError> {
+    let name = tool.to_owned();
+    Ok(app.db.read(move |tx| mcp::store::offered_as(tx, &name)).await?.is_some())
 }
 
 fn no_tool(name: &str) -> Failure {
