@@ -1,4 +1,5 @@
-//! Connects to one MCP server, lists its tools and calls one of them. `scripts/try-mcp` runs it with real servers.
+//! Connects to one MCP server, lists its tools and calls one of them. If the server wants a sign-in, it prints the
+//! address of the page first and waits. `scripts/try-mcp` runs it with real servers.
 //!
 //! ```text
 //! cargo run --example mcp_try -- echo '{"message": "hi"}' mcp-server-everything
@@ -6,9 +7,11 @@
 //! ```
 
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use kai_assistant::mcp::port::{Connector, Launch, Outcome, Secret, Transport};
+use kai_assistant::mcp::port::{
+    Connected, Connector, Launch, LinkError, Outcome, Secret, SigningIn, Transport,
+};
 use kai_bridges::Environment;
 use kai_bridges::mcp::{Leash, McpConnector, SUBCOMMAND, hold_leash};
 
@@ -25,7 +28,7 @@ fn main() -> Tried {
     };
     let arguments = serde_json::from_str(arguments)?;
     tokio::runtime::Runtime::new()?.block_on(async {
-        let connected = connector().connect(launch(server, rest)).await.map_err(|error| error.to_string())?;
+        let connected = connected(launch(server, rest)).await.map_err(|error| error.to_string())?;
         let count = connected.tools.len();
         say(&format!("{} lists {count} tools", connected.calls_itself.line(80)))?;
         let progress = |words: kai_assistant::untrusted::Untrusted| {
@@ -36,6 +39,23 @@ fn main() -> Tried {
         say(&format!("; {tool}: {}\n", shown(&outcome)))?;
         if outcome.failed { Err("the call failed".into()) } else { Ok(()) }
     })
+}
+
+/// Connects. If the server wants a sign-in, prints where and waits for it.
+async fn connected(mut launch: Launch) -> Result<Connected, LinkError> {
+    let tokens = Arc::new(Mutex::new(None));
+    let kept = Arc::clone(&tokens);
+    launch.keep_tokens =
+        Arc::new(move |tokens| *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(tokens));
+    match connector().connect(launch.clone()).await {
+        Err(LinkError::SignIn) => {}
+        other => return other,
+    }
+    let SigningIn { url, done } = connector().sign_in(launch.clone()).await?;
+    let _ = say(&format!("{url}\n"));
+    done.await?;
+    launch.tokens = tokens.lock().unwrap_or_else(PoisonError::into_inner).take();
+    connector().connect(launch).await
 }
 
 #[expect(clippy::disallowed_methods, reason = "an example is a program of its own")]

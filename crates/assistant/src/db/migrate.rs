@@ -180,4 +180,30 @@ mod tests {
         assert_eq!(conn.query_row(found, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
         assert!(!plain(&conn));
     }
+
+    /// Drafts from before there were guests keep who staged them, and no number is used twice.
+    #[cfg(feature = "sms")]
+    #[test]
+    fn older_drafts_keep_who_staged_them() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        let is_older = |migration: &Migration| migration.name != "outbox/guests";
+        let older: Vec<Migration> = crate::MIGRATIONS.iter().copied().filter(is_older).collect();
+        apply(&mut conn, &older, || Ok(())).unwrap();
+        let draft = |conn: &Connection, origin: &str| {
+            let sql = "INSERT INTO drafts (channel, recipient, body, first_contact, origin, conversation, created_at, status)
+                       VALUES ('sms', '+1', 'a', 0, ?1, 0, 0, 'PENDING')";
+            conn.execute(sql, [origin]).map(|_| conn.last_insert_rowid())
+        };
+        for (number, origin) in [(1, "chat"), (2, "heartbeat"), (3, "task"), (4, "chat")] {
+            assert_eq!(draft(&conn, origin).unwrap(), number);
+        }
+        assert!(draft(&conn, "guest").is_err());
+        conn.execute("DELETE FROM drafts WHERE id = 4", []).unwrap();
+        apply(&mut conn, crate::MIGRATIONS, || Ok(())).unwrap();
+        let mut rows = conn.prepare("SELECT origin FROM drafts WHERE guest IS NULL ORDER BY id").unwrap();
+        let rows: Vec<String> = rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(rows, ["chat", "heartbeat", "task"]);
+        assert_eq!(draft(&conn, "guest").unwrap(), 5);
+        assert!(draft(&conn, "anybody").is_err());
+    }
 }

@@ -368,7 +368,7 @@ mod tests {
         for (text, expected) in [
             ("data: a\n\ndata: b\n\n", 9),
             ("data: a\r\n\r\ndata: b\r\n\r\n", 11),
-            ("data: a\rdata: b\r\rx", 17),
+            ("data: a\rdata: b\r\rx", 16),
             ("data: a\r\ndata: b\r\ndata: c\r\n", 27),
             ("aaaa", 4),
         ] {

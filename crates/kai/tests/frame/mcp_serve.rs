@@ -161,6 +161,8 @@ fn a_new_name_gets_nothing_until_it_is_allowed_and_again_when_it_is_blocked() {
     );
 
     works(&phone, &["mcp", "guests", "allow", "Zed editor"]);
+    let told = program.from.next().unwrap().unwrap();
+    assert!(told.contains("notifications/tools/list_changed"), "it is told unasked: {told}");
     let expected =
         ["list_tasks", "check_sms", "read_sms", "search_sms", "send_sms", "reply_sms", "check_drafts"];
     assert_eq!(program.tools(), expected, "notifications are not enabled, so they do not exist");
@@ -219,14 +221,21 @@ fn it_reads_without_codes_and_its_drafts_wait() {
     assert!(shown.contains("from the program \"Zed\""), "{shown}");
     assert_eq!(phone.left(), "", "nothing was sent");
 
-    let did = works(&phone, &["mcp", "guests", "list"]).out;
-    assert!(did.contains("read_sms: read 1 message") && did.contains("reply_sms: draft"), "{did}");
+    let did = works(&phone, &["mcp", "guests", "list", "--json"]).json()[0]["deeds"].clone();
+    let noted = |tool: &str, what: &str| {
+        did.as_array().unwrap().iter().filter(|deed| deed["tool"] == tool && deed["did"] == what).count()
+    };
+    assert_eq!((noted("read_sms", "read"), noted("read_sms", "failed")), (2, 1), "{did}");
+    assert_eq!((noted("reply_sms", "drafted"), noted("send_sms", "failed")), (5, 1), "{did}");
+    let listed = works(&phone, &["mcp", "guests", "list"]).out;
+    assert!(listed.contains("\"Zed\"  allowed") && listed.contains("reply_sms: draft"), "{listed}");
     let ledger = works(&phone, &["ledger", "show"]).out;
     assert!(ledger.contains("The program \"Zed\" called read_sms and got"), "{ledger}");
     let who = works(&phone, &["ledger", "who", "42", "--json"]).json();
     assert!(who.as_array().unwrap().iter().any(|row| row["what"] == "guest_call"), "{who}");
     assert_eq!(works(&phone, &["ledger", "verify", "--json"]).json()["whole"], true);
-    assert_eq!(program.leave(), (Some(0), String::new()));
+    let (code, said) = program.leave();
+    assert_eq!((code, said.lines().count()), (Some(0), 1), "it was told once to wait: {said}");
 }
 
 fn a_killed_daemon_is_no_end() {
@@ -270,7 +279,7 @@ fn garbage_and_huge_lines_are_answered_in_words() {
     let (worked, text) = program.call("send_sms", &json!({"to": ALICE, "body": body})).unwrap();
     assert!(!worked && text.len() < 10_000, "{text}");
     assert!(program.call("check_sms", &json!({})).unwrap().0, "it goes on");
-    assert_eq!(program.leave(), (Some(0), String::new()));
+    assert_eq!(program.leave().0, Some(0));
 }
 
 /// `kai mcp serve --http`, ended with the test.
