@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use kai_llm::{Message, ToolCall};
+use kai_words::said;
 use rusqlite::Transaction;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -14,6 +15,7 @@ use crate::gate::{self, Level, Verdict};
 use crate::hex;
 use crate::ledger::{self, Record};
 use crate::mcp::KnownTool;
+use crate::mcp::naming::PREFIX;
 use crate::mcp::tools::{ForeignCall, Steady};
 use crate::memory;
 use crate::settings::Values;
@@ -91,7 +93,10 @@ impl CallRunner<'_> {
                 result
             }
             (None, None) => {
-                let tool = self.toolbox.usable(&call.name, values);
+                let tool = match call.name.starts_with(PREFIX) {
+                    true => Err(said::mcp_tool_off().to_string()),
+                    false => self.toolbox.usable(&call.name, values),
+                };
                 let mut result = tool::execute(tool, values, &call.arguments, &within).await;
                 if self.toolbox.has(&name) {
                     result.meaning.taint = gate::raised(&name, result.meaning.taint);

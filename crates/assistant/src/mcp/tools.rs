@@ -129,7 +129,7 @@ fn fields(server: &str, outcome: &Outcome) -> Map<String, Value> {
     }
     // Servers repeat structured content as text, for programs that only read text.
     if let Some(structured) = &outcome.structured
-        && serde_json::from_str::<Value>(outcome.text.as_written()).ok().as_ref() != Some(structured)
+        && !repeats(outcome.text.as_written(), structured)
     {
         add("structured", structured.clone());
     }
@@ -147,6 +147,13 @@ fn fields(server: &str, outcome: &Outcome) -> Map<String, Value> {
         add("links", links.collect());
     }
     fields
+}
+
+/// Whether a text says nothing but what the structured content says: the same JSON, or its only field.
+fn repeats(text: &str, structured: &Value) -> bool {
+    let fields: Vec<&Value> = structured.as_object().into_iter().flat_map(Map::values).collect();
+    serde_json::from_str::<Value>(text).ok().as_ref() == Some(structured)
+        || matches!(fields.as_slice(), [Value::String(only)] if only == text)
 }
 
 /// The user has connected many more tools, of MCP servers. Find those that could help with a request by a few words

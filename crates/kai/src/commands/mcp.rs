@@ -89,7 +89,7 @@ fn row(app: &App, server: Server, tools: &[KnownTool]) -> ServerRow {
         secrets: server.secret_names,
         enabled: server.enabled,
         signed_in: server.signed_in,
-        usable: tools.iter().filter(|tool| tool.usable().is_some()).count(),
+        usable: tools.iter().filter(|tool| server.enabled && tool.usable().is_some()).count(),
         new: count(Standing::New),
         changed: count(Standing::Changed),
     }

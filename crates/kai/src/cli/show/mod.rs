@@ -221,10 +221,7 @@ fn happened(record: &Record) -> String {
         Record::McpCall { conversation, server, tool, bytes, by_hand, .. } => {
             let (tool, server, sent) = (visible(tool), visible(server), count(*bytes, "byte"));
             let who = if *by_hand { "You" } else { "The model" };
-            format!(
-                "{who} called {tool} and so sent {sent} to the MCP server {server}{}",
-                within(*conversation)
-            )
+            format!("{who} called {tool} of the MCP server {server} with {sent}{}", within(*conversation))
         }
         Record::McpResult { server, tool, success, bytes, .. } => {
             let how = if *success { "returned" } else { "failed and returned" };

@@ -234,10 +234,10 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
             (icons::build(), said::ledger_failed(lang.tool_name(tool), *result_chars), None)
         }
         Record::McpCall { server, tool, bytes, by_hand: false, .. } => {
-            (icons::outward(), said::ledger_mcp_called(tool, *bytes, server), None)
+            (icons::outward(), said::ledger_mcp_called(tool, server, *bytes), None)
         }
         Record::McpCall { server, tool, bytes, .. } => {
-            (icons::outward(), said::ledger_mcp_called_by_you(tool, *bytes, server), None)
+            (icons::outward(), said::ledger_mcp_called_by_you(tool, server, *bytes), None)
         }
         Record::McpResult { server, tool, success: true, bytes, .. } => {
             (icons::build(), said::ledger_mcp_returned(tool, server, *bytes), None)
