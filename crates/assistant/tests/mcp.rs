@@ -39,6 +39,8 @@ struct Played {
     /// What the next attempts to connect bring; when it is empty, they succeed.
     refusals: Mutex<VecDeque<LinkError>>,
     connected: AtomicUsize,
+    /// How many connections are open.
+    alive: AtomicUsize,
     called: Mutex<Vec<(String, Value)>>,
     answers: Mutex<VecDeque<Result<Outcome, LinkError>>>,
     events: Mutex<VecDeque<LinkEvent>>,
@@ -59,6 +61,12 @@ struct Stagehand(Arc<Played>);
 
 struct PlayedLink(Arc<Played>);
 
+impl Drop for PlayedLink {
+    fn drop(&mut self) {
+        self.0.alive.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Connector for Stagehand {
     fn connect(&self, _: Launch) -> Boxed<'_, Result<Connected, LinkError>> {
         Box::pin(async {
@@ -67,6 +75,7 @@ impl Connector for Stagehand {
                 return Err(refusal);
             }
             let tools = self.0.tools.lock().unwrap().clone();
+            self.0.alive.fetch_add(1, Ordering::SeqCst);
             let link = Arc::new(PlayedLink(Arc::clone(&self.0)));
             Ok(Connected { link, tools, calls_itself: Untrusted::new("played") })
         })
@@ -413,6 +422,29 @@ async fn servers_are_kept_connected() {
     stop.cancel();
     running.await.unwrap();
     assert_eq!(stage.hub.status(server), Status::Idle);
+}
+
+/// Connecting anew lets go of the connection before, so that no program runs twice.
+#[tokio::test(start_paused = true)]
+async fn a_new_connection_ends_the_old_one() {
+    let stage = Stage::with(vec![]);
+    let (hub, stop) = (stage.hub.clone(), CancellationToken::new());
+    let told = stop.clone();
+    let running = tokio::spawn(async move { hub.run(told).await });
+    until(&stage.hub, stage.server, |status| matches!(status, Status::Connected { .. })).await;
+    for _ in 0..3 {
+        stage.hub.reconnect(stage.server).await;
+        stage.hub.reach(stage.server).await.unwrap();
+    }
+    // Whoever listened to an old connection has turned to the new one.
+    while stage.played.alive.load(Ordering::SeqCst) != 1 {
+        tokio::task::yield_now().await;
+    }
+    stop.cancel();
+    running.await.unwrap();
+    while stage.played.alive.load(Ordering::SeqCst) != 0 {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Signing in makes the hub connect again at once.

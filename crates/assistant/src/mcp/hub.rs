@@ -84,6 +84,8 @@ struct Line {
     link: tokio::sync::Mutex<Option<Arc<dyn Link>>>,
     /// Somebody wants it to be tried now.
     woken: Notify,
+    /// Counts how often the connection was to be made anew.
+    anew: watch::Sender<u64>,
     /// Cancelled when the server was removed, turned off or changed.
     over: CancellationToken,
 }
@@ -164,11 +166,15 @@ impl Hub {
         over.run_until_cancelled(async {
             let mut failures = 0;
             loop {
+                let mut anew = line.anew.subscribe();
                 let pause = match self.connected(&line).await {
                     Ok(link) => {
                         failures = 0;
-                        let why = self.listen(&line, link.as_ref()).await;
-                        self.lost(&line, why).await;
+                        tokio::select! {
+                            why = self.listen(&line, link.as_ref()) => self.lost(&line, why).await,
+                            // Whoever dropped the connection makes the next one, or lets this do it.
+                            Ok(()) = anew.changed() => continue,
+                        }
                         SOON
                     }
                     // Only the user can change that, and then wakes it.
@@ -287,6 +293,7 @@ impl Hub {
     pub async fn reconnect(&self, id: ServerId) {
         if let Some(line) = self.existing(id) {
             line.link.lock().await.take();
+            line.anew.send_modify(|count| *count += 1);
             line.woken.notify_one();
         }
     }
@@ -341,6 +348,7 @@ impl Line {
             status: Mutex::new(Status::Idle),
             link: tokio::sync::Mutex::default(),
             woken: Notify::new(),
+            anew: watch::Sender::default(),
             over,
         }
     }

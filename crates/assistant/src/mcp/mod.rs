@@ -76,7 +76,9 @@ pub struct KnownTool {
 pub enum Standing {
     /// The user has not approved it yet.
     New,
-    Approved,
+    /// As the user approved it.
+    #[serde(rename = "approved")]
+    Agreed,
     /// The server describes it differently since the user approved it.
     Changed,
     /// The server no longer has it.
@@ -93,14 +95,14 @@ impl KnownTool {
         match (&self.approved, &self.latest) {
             (_, None) => Standing::Gone,
             (None, Some(_)) => Standing::New,
-            (Some(approved), Some(latest)) if approved.digest() == latest.digest() => Standing::Approved,
+            (Some(approved), Some(latest)) if approved.digest() == latest.digest() => Standing::Agreed,
             (Some(_), Some(_)) => Standing::Changed,
         }
     }
 
     /// The approved text, if a model may be offered the tool at all.
     pub fn usable(&self) -> Option<&ToolText> {
-        self.approved.as_ref().filter(|_| self.enabled && self.standing() == Standing::Approved)
+        self.approved.as_ref().filter(|_| self.enabled && self.standing() == Standing::Agreed)
     }
 
     /// What the gate goes by.

@@ -316,7 +316,7 @@ mod tests {
         assert_eq!((tools_of(&db, id)[0].standing(), usable()), (Standing::New, 0));
         assert!(!approve_as(&other), "only what was seen can be approved");
         assert!(approve_as(&first));
-        assert_eq!((tools_of(&db, id)[0].standing(), usable()), (Standing::Approved, 1));
+        assert_eq!((tools_of(&db, id)[0].standing(), usable()), (Standing::Agreed, 1));
         assert!(note(std::slice::from_ref(&other)));
         assert_eq!((tools_of(&db, id)[0].standing(), usable()), (Standing::Changed, 0));
         assert!(!approve_as(&first), "the server says something else by now");

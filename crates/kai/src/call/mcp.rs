@@ -138,12 +138,12 @@ pub(crate) struct McpToolRow {
     /// The digest of what the server says now, which an approval names.
     pub(crate) seen: String,
     /// What was approved, if the server says something else now.
-    pub(crate) before: Option<ApprovedText>,
+    pub(crate) before: Option<AgreedText>,
 }
 
 /// A tool's text as it was approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ApprovedText {
+pub(crate) struct AgreedText {
     pub(crate) description: String,
     pub(crate) schema: Value,
     pub(crate) read_only: bool,

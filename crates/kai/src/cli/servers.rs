@@ -145,7 +145,7 @@ fn approve(ask: &Cli, name: &str, waiting: &[McpToolRow], yes: bool) -> Result<V
     let call = McpCall::Approve { server: name.to_owned(), tools: tools.collect() };
     let rows: Vec<McpToolRow> = ask.caller.ask(mcp(call))?;
     if !ask.json {
-        out::note("Approved. Models can use them from your next message on.");
+        out::note("They are approved. Models can use them from your next message on.");
     }
     Ok(rows)
 }

@@ -14,8 +14,8 @@ use serde_json::Value;
 use crate::app::App;
 use crate::call::json;
 use crate::call::mcp::{
-    AddServer, ApprovedText, Imported, ImportedServer, LeftOutServer, McpCall, McpToolRow, SeenTool,
-    ServerRow, ServerStatus, ServerTest, SignInPage,
+    AddServer, AgreedText, Imported, ImportedServer, LeftOutServer, McpCall, McpToolRow, SeenTool, ServerRow,
+    ServerStatus, ServerTest, SignInPage,
 };
 use crate::failure::Failure;
 
@@ -210,7 +210,7 @@ fn tool_row(tool: KnownTool) -> McpToolRow {
         description: text.map(|text| text.description.clone()).unwrap_or_default(),
         schema: text.map(|text| text.schema.clone()).unwrap_or_default(),
         seen: text.map(kai_assistant::mcp::ToolText::digest).unwrap_or_default(),
-        before: before.map(|text| ApprovedText {
+        before: before.map(|text| AgreedText {
             description: text.description,
             schema: text.schema,
             read_only: text.read_only,
@@ -226,28 +226,28 @@ pub(crate) async fn approve(app: &App, name: &str, seen: Vec<SeenTool>) -> Resul
     let approved = app.db.write(move |tx| {
         for SeenTool { name, seen } in &seen {
             if !store::approve(tx, id, name, seen)? {
-                return Err(NotApproved::Changed(name.clone()));
+                return Err(NotAgreed::Changed(name.clone()));
             }
         }
         Ok(())
     });
-    approved.await.map_err(NotApproved::failure)?;
+    approved.await.map_err(NotAgreed::failure)?;
     tools(app, Some(name.to_owned())).await
 }
 
 /// Why nothing was approved. An error, so that the transaction is undone.
-enum NotApproved {
+enum NotAgreed {
     Changed(String),
     Store(DbError),
 }
 
-impl From<DbError> for NotApproved {
+impl From<DbError> for NotAgreed {
     fn from(error: DbError) -> Self {
         Self::Store(error)
     }
 }
 
-impl NotApproved {
+impl NotAgreed {
     fn failure(self) -> Failure {
         match self {
             Self::Changed(tool) => Failure::failed(said::mcp_changed_meanwhile(tool)),

@@ -73,8 +73,8 @@ pub(crate) fn tools(rows: &[McpToolRow]) -> String {
 fn tool(row: &McpToolRow) -> String {
     let standing = match row.standing {
         Standing::New => "new",
-        Standing::Approved if row.enabled => "approved",
-        Standing::Approved => "off",
+        Standing::Agreed if row.enabled => "approved",
+        Standing::Agreed => "off",
         Standing::Changed => "changed since you approved it",
         Standing::Gone => "gone from the server",
     };

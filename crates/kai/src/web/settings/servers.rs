@@ -177,8 +177,8 @@ fn tool_row(ctx: &PageContext<'_>, row: &ServerRow, tool: &McpToolRow) -> Markup
                     Standing::New => span class="tag bad" { (lang.mcp_standing_new()) },
                     Standing::Changed => span class="tag bad" { (lang.mcp_standing_changed()) },
                     Standing::Gone => span class="tag" { (lang.mcp_standing_gone()) },
-                    Standing::Approved if tool.enabled => span class="tag good" { (lang.mcp_standing_approved()) },
-                    Standing::Approved => span class="tag" { (lang.mcp_status_off()) },
+                    Standing::Agreed if tool.enabled => span class="tag good" { (lang.mcp_standing_approved()) },
+                    Standing::Agreed => span class="tag" { (lang.mcp_status_off()) },
                 }
                 @if tool.read_only { span class="tag" { (lang.mcp_reads()) } }
             }
@@ -189,7 +189,7 @@ fn tool_row(ctx: &PageContext<'_>, row: &ServerRow, tool: &McpToolRow) -> Markup
             }
             (described(&tool.description, &tool.schema, lang))
             @if waits(tool) { (approving(ctx, row, &[tool], lang.mcp_approve(), "mcp-approve")) }
-            @if tool.standing == Standing::Approved { (switches(ctx, row, tool)) }
+            @if tool.standing == Standing::Agreed { (switches(ctx, row, tool)) }
         }
     }
 }
