@@ -43,6 +43,11 @@ struct Key {
 #[derive(Clone, Copy)]
 pub struct Lang(&'static Language);
 
+/// The server and the name in the name of an MCP server's tool, `mcp_<server>_<tool>`. Servers' names have no underscore.
+pub fn foreign(tool: &str) -> Option<(&str, &str)> {
+    tool.strip_prefix("mcp_")?.split_once('_')
+}
+
 impl Lang {
     pub const ENGLISH: Self = Self(&LANGUAGES[0]);
 
@@ -105,9 +110,12 @@ impl Lang {
         Some(self.text(KEYS[place_of(key)?].slot))
     }
 
-    /// The name of a tool; an unknown tool is shown under the name it was called by.
+    /// The name of a tool; a tool of an MCP server with the name of its server, and an unknown tool under the name it was
+    /// called by.
     pub fn tool_name(self, tool: &str) -> String {
-        self.find(&format!("tool_{tool}")).unwrap_or(tool).to_owned()
+        let ours = self.find(&format!("tool_{tool}")).map(str::to_owned);
+        let foreign = || foreign(tool).map(|(server, name)| format!("{name} ({server})"));
+        ours.or_else(foreign).unwrap_or_else(|| tool.to_owned())
     }
 
     pub fn tool_about(self, tool: &str) -> &'static str {

@@ -105,6 +105,9 @@ impl ApprovalCall<'_> {
     }
 
     fn uses(&self, lang: Lang) -> String {
+        if let Some((server, tool)) = kai_words::foreign(self.tool) {
+            return lang.asking_mcp(folded_line_in(tool, lang), folded_line_in(server, lang));
+        }
         lang.asking_use(folded_line_in(self.title, lang), folded_line_in(self.tool, lang))
     }
 

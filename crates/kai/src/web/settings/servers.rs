@@ -74,8 +74,8 @@ fn server(ctx: &PageContext<'_>, row: &ServerRow, tools: &[McpToolRow]) -> Marku
     html! {
         li class="model" data-testid="mcp-server" data-server=(row.name) {
             div class="model-head" {
-                (dot(row.status, lang))
                 strong { (row.name) }
+                (dot(row.status, lang))
                 @if let Some(name) = &row.calls_itself { span class="quiet" { (lang.mcp_calls_itself()) " " bdi { (visible(name)) } } }
                 @if row.signed_in { span class="tag" { (lang.mcp_signed_in()) } }
                 @if row.new > 0 { span class="tag bad" { (lang.mcp_new(row.new)) } }
