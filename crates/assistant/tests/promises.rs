@@ -40,11 +40,14 @@ fn table() -> String {
     let mut names: Vec<&str> = tools().collect();
     names.sort_unstable();
     let row = |tool: &&str| {
-        let cells = [RunKind::Chat, RunKind::Heartbeat, RunKind::Task].map(|kind| cell(kind, tool));
+        let kinds = [RunKind::Chat, RunKind::Heartbeat, RunKind::Task, RunKind::Guest];
+        let cells = kinds.map(|kind| cell(kind, tool));
         format!("| `{tool}` | {} |\n", cells.join(" | "))
     };
     let rows: String = names.iter().map(row).collect();
-    format!("| tool | in a chat | in a heartbeat | in a task |\n|---|---|---|---|\n{rows}")
+    format!(
+        "| tool | in a chat | in a heartbeat | in a task | for another program |\n|---|---|---|---|---|\n{rows}"
+    )
 }
 
 #[test]
