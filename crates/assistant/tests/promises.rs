@@ -65,7 +65,9 @@ fn table() -> String {
         format!("| {name} | {} |\n", cells.join(" | "))
     };
     let rows: String = names.iter().map(row).chain(FOREIGN.map(foreign_row)).collect();
-    format!("| tool | in a chat | in a heartbeat | in a task | for a guest |\n|---|---|---|---|---|\n{rows}")
+    format!(
+        "| tool | in a chat | in a heartbeat | in a task | for another program |\n|---|---|---|---|---|\n{rows}"
+    )
 }
 
 #[test]
