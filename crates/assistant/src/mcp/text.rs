@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::hex;
+use crate::legible::hides_something;
 use crate::untrusted::Untrusted;
 
 /// The most characters of a description that are kept and offered.
@@ -42,7 +43,7 @@ pub enum Unfit {
 impl ToolText {
     /// Bounds and folds what a server said.
     pub fn read(name: &str, description: &str, schema: &Value, read_only: bool) -> Result<Self, Unfit> {
-        let is_plain = Untrusted::new(name).line(LONGEST_NAME + 1) == name;
+        let is_plain = Untrusted::new(name).line(LONGEST_NAME + 1) == name && !hides_something(name);
         if name.is_empty() || name.chars().count() > LONGEST_NAME || !is_plain {
             return Err(Unfit::Name);
         }

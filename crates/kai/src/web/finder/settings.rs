@@ -14,7 +14,7 @@ const CARDS: &[Card] = &[
     (Page::Agent, "tasks", Lang::tasks_label, Lang::found_by_tasks),
     (Page::Agent, "alarms", Lang::alarms_label, Lang::found_by_alarms),
     (Page::Tools, "tools", Lang::settings_tools, Lang::found_by_tools),
-    (Page::Tools, "mcp", Lang::mcp_label, Lang::found_by_mcp),
+    (Page::Mcp, "mcp", Lang::mcp_label, Lang::found_by_mcp),
     (Page::Tools, "services", Lang::tools_services, Lang::found_by_services),
     (Page::Models, "models", Lang::models_list, Lang::found_by_models),
     (Page::Models, "add", Lang::models_add, Lang::found_by_add),

@@ -23,7 +23,7 @@ const CARD: &str = "guests";
 const PASTE: &str = "paste";
 const DEEDS: &str = "deeds";
 
-/// The page, as long as there is nothing else on it.
+/// The card of the MCP page.
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
     Ok(vec![Region::card(CARD, ctx.lang.guests_label(), section(ctx).await?).testid("guests-card")])
 }

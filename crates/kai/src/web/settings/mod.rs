@@ -67,7 +67,9 @@ async fn regions_of(page: Page, ctx: &PageContext<'_>) -> Result<Vec<Region>, Fa
         Page::Tools => tools::regions(ctx).await,
         Page::Models => models::regions(ctx).await,
         Page::Phones => phones::regions(ctx).await,
-        Page::Mcp => guests::regions(ctx).await,
+        Page::Mcp => {
+            Ok([servers::regions(ctx).await?, guests::regions(ctx).await?].into_iter().flatten().collect())
+        }
         Page::Ledger => ledger::regions(ctx).await,
         Page::General => general::regions(ctx).await,
     }

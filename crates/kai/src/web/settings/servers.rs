@@ -1,4 +1,4 @@
-//! The MCP servers on the Tools page: how each is doing, what it says of its tools, and adding one.
+//! The MCP servers on the MCP page: how each is doing, what it says of its tools, and adding one.
 
 use axum::Router;
 use axum::http::HeaderMap;
@@ -100,7 +100,7 @@ fn dot(status: ServerStatus, lang: Lang) -> Markup {
         ServerStatus::Off => ("off", lang.mcp_status_off()),
         ServerStatus::Idle => ("off", lang.mcp_status_idle()),
     };
-    html! { span class=(format!("state {class}")) data-testid="mcp-status" data-status=(class) { (says) } }
+    html! { span class="state" data-testid="mcp-status" data-status=(class) { (says) } }
 }
 
 fn acts(ctx: &PageContext<'_>, row: &ServerRow, is_open: bool) -> Markup {
@@ -283,7 +283,7 @@ fn program(ctx: &PageContext<'_>) -> Markup {
     let lang = ctx.lang;
     let content = html! {
         (line(ctx, "name", lang.mcp_name(), "time"))
-        (line(ctx, "command", lang.mcp_command(), "uvx mcp-server-time"))
+        (line(ctx, "command", lang.mcp_command(), lang.mcp_command_hint()))
         (secrets("mcp-env", lang.mcp_env(), "API_KEY=…"))
         p class="quiet" { (lang.mcp_program_help()) }
         div class="choices" { button type="submit" class="primary" data-testid="mcp-add-save" { (lang.mcp_add_this()) } }
@@ -296,7 +296,7 @@ fn address(ctx: &PageContext<'_>) -> Markup {
     let content = html! {
         (line(ctx, "name", lang.mcp_name(), "notes"))
         (line(ctx, "url", lang.mcp_address(), "https://notes.example/mcp"))
-        (secrets("mcp-headers", lang.mcp_headers(), "Authorization: Bearer …"))
+        (secrets("mcp-headers", lang.mcp_headers(), lang.mcp_headers_hint()))
         p class="quiet" { (lang.mcp_address_help()) }
         div class="choices" { button type="submit" class="primary" data-testid="mcp-add-save" { (lang.mcp_add_this()) } }
     };
@@ -360,7 +360,7 @@ async fn add(headers: HeaderMap, form: Form) -> Response {
     };
     match done {
         // Load the page again, so that secrets do not stay in the fields, with the server's tools open.
-        Ok(()) => reply::done(&headers, &format!("/settings/tools?open=server%3A{name}#{LIST}")),
+        Ok(()) => reply::done(&headers, &format!("/settings/mcp?open=server%3A{name}#{LIST}")),
         Err(failure) => form.refuse(failure),
     }
 }
@@ -437,7 +437,7 @@ async fn import(headers: HeaderMap, form: Form) -> Response {
         None => Ok(()),
     };
     match done {
-        Ok(()) => reply::done(&headers, &format!("/settings/tools#{LIST}")),
+        Ok(()) => reply::done(&headers, &format!("/settings/mcp#{LIST}")),
         Err(failure) => form.refuse(failure),
     }
 }

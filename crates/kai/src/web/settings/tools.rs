@@ -12,7 +12,6 @@ use maud::{Markup, html};
 use super::context::{PageContext, ProbePhone};
 use super::fields::{Choice, Field, choice, field};
 use super::parts::{Region, form};
-use super::servers;
 use crate::failure::Failure;
 use crate::web::remedy::{Remedy, Trouble};
 use crate::web::rich::rich;
@@ -26,9 +25,15 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
     let cards: Vec<Card<'_>> =
         app.toolbox.entries().iter().filter(own).map(|entry| card(entry, ctx)).collect();
     let mut regions = vec![Region::bare("tools", grid(ctx, &cards))];
-    regions.extend(servers::regions(ctx).await?);
+    regions.push(Region::bare("mcp-link", more(ctx)));
     regions.push(Region::card("services", ctx.lang.tools_services(), services(ctx)));
     Ok(regions)
+}
+
+/// Where there are more tools.
+fn more(ctx: &PageContext<'_>) -> Markup {
+    let says = said::tools_more(ctx.lang.mcp_label());
+    html! { p class="lead quiet" { (rich(&says, ctx.lang, |page| html! { a href="/settings/mcp" data-testid="to-mcp" { (page) } })) } }
 }
 
 /// A tool, as its card shows it.
