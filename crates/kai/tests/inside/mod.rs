@@ -3,3 +3,4 @@
 
 mod commands;
 mod page;
+mod server;

@@ -20,12 +20,14 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::answer;
-use crate::app::{App, Running};
+use crate::app::{App, Role, Running};
 use crate::caller_env::CallerEnv;
 use crate::commands::notifications;
+use crate::inside::server::PlayedServer;
+use crate::machine::Machine;
 
 /// Names whose values are words of a fixed set; these are recorded as they are spelled.
-const SPELLED: [&str; 28] = [
+const SPELLED: [&str; 29] = [
     "access",
     "bridge",
     "category",
@@ -47,6 +49,7 @@ const SPELLED: [&str; 28] = [
     "preset",
     "role",
     "section",
+    "standing",
     "state",
     "status",
     "trigger",
@@ -281,6 +284,29 @@ impl Scene {
         self.see("guests_forget", "guests", json!({"forget": {"name": "Zed"}})).await;
     }
 
+    /// An MCP server, what the user decides about its tools, and another program's list.
+    async fn servers(&mut self, server: &PlayedServer) {
+        let new = |name: &str| json!({"add": {"name": name, "command": ["x"], "url": null, "headers": [], "env": ["A=b"]}});
+        self.see("mcp_list", "mcp", json!("list")).await;
+        self.see("mcp_add", "mcp", new("time")).await;
+        self.see("mcp_add", "mcp", new("broken")).await;
+        let tools = self.see("mcp_tools", "mcp", json!({"tools": {"server": "time"}})).await;
+        let seen = json!([{"name": "now", "seen": tools[0]["seen"]}]);
+        self.see("mcp_approve", "mcp", json!({"approve": {"server": "time", "tools": seen}})).await;
+        server.says(&[("now", "Tells another time", true)]);
+        self.see("mcp_test", "mcp", json!({"test": {"server": "time"}})).await;
+        self.see("mcp_tools", "mcp", json!({"tools": {"server": null}})).await;
+        let set = |on: bool| json!({"server": "time", "tool": "now", "on": on});
+        self.see("mcp_dont_ask", "mcp", json!({"dont_ask": set(true)})).await;
+        self.see("mcp_in_tasks", "mcp", json!({"in_tasks": set(true)})).await;
+        self.see("mcp_switch", "mcp", json!({"switch": {"server": "time", "tool": null, "on": false}})).await;
+        self.see("mcp_list", "mcp", json!("list")).await;
+        let file = json!({"mcpServers": {"a": {"command": "x", "env": {"K": "v"}}, "b": {}}}).to_string();
+        self.see("mcp_import", "mcp", json!({"import": {"text": file, "preview": true}})).await;
+        self.see("mcp_sign_out", "mcp", json!({"sign_out": {"server": "time"}})).await;
+        self.see("mcp_remove", "mcp", json!({"remove": {"server": "time"}})).await;
+    }
+
     async fn shown_by_apps(&mut self) {
         self.see("notifications_known", "notifications", json!("known")).await;
         self.set("notifications_enabled", "true").await;
@@ -489,6 +515,14 @@ async fn the_json_of_commands_is_as_it_was_recorded() {
     plain.shapes = demo.shapes;
     plain.models().await;
     plain.phones().await;
+
+    let clock = self::clock();
+    let server = PlayedServer::with(&[("now", "Tells the time", true)]);
+    let machine = Machine { servers: Some(Arc::new(server.clone())), ..Machine::default() };
+    let mut with_server = Scene::of(clock.clone(), App::on(clock, machine, Role::Daemon));
+    with_server.shapes = plain.shapes;
+    with_server.servers(&server).await;
+    let plain = with_server;
 
     let found = plain.shapes.lines();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inside/commands/shapes.txt");

@@ -28,6 +28,7 @@ mod phone;
 mod phones;
 #[cfg(feature = "foss")]
 mod phones_wrong;
+mod servers;
 mod tools;
 mod visitor;
 #[cfg(feature = "foss")]
