@@ -27,6 +27,9 @@ const SOON: Duration = Duration::from_secs(2);
 const LATER: Duration = Duration::from_mins(5);
 /// How soon a server's changed list is read again, so that one that always changes it keeps nobody busy.
 const BETWEEN_LISTS: Duration = Duration::from_secs(5);
+/// How long after the start servers are connected that nobody has called yet. Starting programs would slow the first
+/// page down.
+const AFTER_START: Duration = Duration::from_secs(2);
 /// How soon a change in the store is noticed.
 const NOTICING: Duration = Duration::from_secs(1);
 
@@ -117,6 +120,9 @@ impl Hub {
     /// Keeps every enabled server connected until told to stop.
     pub async fn run(&self, stop: CancellationToken) {
         let mut changes = self.db.changes();
+        if tokio::time::timeout(AFTER_START, stop.cancelled()).await.is_ok() {
+            return;
+        }
         loop {
             match self.db.read(store::servers).await {
                 Ok(servers) => self.settle(&servers, &stop),
