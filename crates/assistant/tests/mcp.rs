@@ -166,10 +166,10 @@ struct Stage {
 
 impl Stage {
     /// A server called `srv` with these tools, which the user has approved.
-    fn with(tools: Vec<ToolText>) -> Self {
+    fn with(tools: &[ToolText]) -> Self {
         let db = Db::in_memory(MIGRATIONS).unwrap();
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
-        let played = Arc::new(Played { tools: Mutex::new(tools.clone()), ..Played::default() });
+        let played = Arc::new(Played { tools: Mutex::new(tools.to_vec()), ..Played::default() });
         let hub = Hub::new(db.clone(), clock.clone(), Arc::new(Stagehand(Arc::clone(&played))));
         let find =
             Entry { tool: Arc::new(FindTools { db: db.clone() }), governed: EnabledBy::Features(vec![]) };
@@ -179,8 +179,8 @@ impl Stage {
         let (server, conversation) = db
             .write_now(|tx| {
                 let server = store::add(tx, &new, Timestamp::UNIX_EPOCH)?.unwrap();
-                store::note_tools(tx, server, &tools)?;
-                for tool in &tools {
+                store::note_tools(tx, server, tools)?;
+                for tool in tools {
                     assert!(store::approve(tx, server, &tool.name, &tool.digest())?);
                 }
                 Ok::<_, DbError>((server, conversation::create(tx, Timestamp::UNIX_EPOCH)?))
@@ -252,7 +252,7 @@ fn last_result(stage: &Stage) -> String {
 /// A tool that only reads runs without a click in a request that has read nothing, and its result raises the level.
 #[tokio::test]
 async fn a_call_reaches_its_server_and_its_result_is_a_strangers_text() {
-    let stage = Stage::with(vec![text("look", true)]);
+    let stage = Stage::with(&[text("look", true)]);
     let model = calling("mcp_srv_look");
     stage.chat(&model, Level::Nothing).await;
     assert_eq!(offered(&model, 0), ["mcp_srv_look"]);
@@ -287,7 +287,7 @@ async fn calls_ask_and_unattended_runs_get_only_what_was_allowed() {
         ("writes, don't ask", false, true, Level::Nothing, false),
         ("writes, don't ask, after a page", false, true, Level::Web, true),
     ] {
-        let stage = Stage::with(vec![text("act", read_only)]);
+        let stage = Stage::with(&[text("act", read_only)]);
         stage.db.write_now(|tx| store::set_tool(tx, "mcp_srv_act", ToolSwitch::DontAsk, dont_ask)).unwrap();
         stage.chat(&calling("mcp_srv_act"), level).await;
         assert_eq!(stage.face.asked.lock().unwrap().len(), usize::from(asks), "{name}");
@@ -300,7 +300,7 @@ async fn calls_ask_and_unattended_runs_get_only_what_was_allowed() {
         ("a task that may, after a page", RunKind::Task, Level::Web, true, true, 0),
         ("a task, with what writes", RunKind::Task, Level::Nothing, true, false, 0),
     ] {
-        let stage = Stage::with(vec![text("act", read_only)]);
+        let stage = Stage::with(&[text("act", read_only)]);
         stage.db.write_now(|tx| store::set_tool(tx, "mcp_srv_act", ToolSwitch::InTasks, allowed)).unwrap();
         let model = calling("mcp_srv_act");
         let models = [ready(&model)];
@@ -317,7 +317,7 @@ async fn a_servers_error_raises_the_level() {
         Err(LinkError::Failed { why: hostile.clone() }),
         Ok(Outcome { failed: true, text: hostile.clone(), ..Outcome::default() }),
     ] {
-        let stage = Stage::with(vec![text("look", true)]);
+        let stage = Stage::with(&[text("look", true)]);
         stage.played.answers.lock().unwrap().push_back(answer);
         stage.chat(&calling("mcp_srv_look"), Level::Nothing).await;
         assert_eq!(stage.level(), Level::People);
@@ -328,7 +328,7 @@ async fn a_servers_error_raises_the_level() {
 /// A server that describes a tool differently when it is connected for the call is not called.
 #[tokio::test]
 async fn a_tool_that_changed_is_not_called() {
-    let stage = Stage::with(vec![text("look", true)]);
+    let stage = Stage::with(&[text("look", true)]);
     let other = ToolText { description: "Does other things".to_owned(), ..text("look", true) };
     *stage.played.tools.lock().unwrap() = vec![other];
     let model = calling("mcp_srv_look");
@@ -343,7 +343,7 @@ async fn a_tool_that_changed_is_not_called() {
 async fn many_tools_are_found_by_words() {
     let mut tools: Vec<ToolText> = (0..30).map(|n| text(&format!("thing{n}"), true)).collect();
     tools.push(text("weather", false));
-    let stage = Stage::with(tools);
+    let stage = Stage::with(&tools);
     let model = script([
         Act::calls(&[("1", "find_tools", r#"{"query":"weather"}"#)]),
         Act::calls(&[("2", "mcp_srv_weather", "{}")]),
@@ -368,7 +368,7 @@ async fn many_tools_are_found_by_words() {
 
 #[tokio::test]
 async fn without_many_tools_there_is_nothing_to_find() {
-    let stage = Stage::with(vec![]);
+    let stage = Stage::with(&[]);
     let model = script([Act::text("x")]);
     stage.chat(&model, Level::Nothing).await;
     assert_eq!(offered(&model, 0), Vec::<String>::new());
@@ -377,7 +377,7 @@ async fn without_many_tools_there_is_nothing_to_find() {
 /// A tool that takes too long is given up, and the turn goes on.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_costs_a_minute_at_most() {
-    let stage = Stage::with(vec![text("look", true)]);
+    let stage = Stage::with(&[text("look", true)]);
     *stage.played.hangs.lock().unwrap() = true;
     stage.chat(&calling("mcp_srv_look"), Level::Nothing).await;
     assert!(last_result(&stage).contains("took longer than 60 s"), "{}", last_result(&stage));
@@ -393,7 +393,7 @@ async fn until(hub: &Hub, server: ServerId, reached: impl Fn(&Status) -> bool) {
 /// The daemon connects in the background, tries again with pauses that grow, notices new tools, and lets go.
 #[tokio::test(start_paused = true)]
 async fn servers_are_kept_connected() {
-    let stage = Stage::with(vec![text("look", true)]);
+    let stage = Stage::with(&[text("look", true)]);
     let (server, stop) = (stage.server, CancellationToken::new());
     *stage.played.refusals.lock().unwrap() = VecDeque::from(vec![LinkError::Silent; 3]);
     let began = tokio::time::Instant::now();
@@ -427,7 +427,7 @@ async fn servers_are_kept_connected() {
 /// Connecting anew lets go of the connection before, so that no program runs twice.
 #[tokio::test(start_paused = true)]
 async fn a_new_connection_ends_the_old_one() {
-    let stage = Stage::with(vec![]);
+    let stage = Stage::with(&[]);
     let (hub, stop) = (stage.hub.clone(), CancellationToken::new());
     let told = stop.clone();
     let running = tokio::spawn(async move { hub.run(told).await });
@@ -450,7 +450,7 @@ async fn a_new_connection_ends_the_old_one() {
 /// Signing in makes the hub connect again at once.
 #[tokio::test(start_paused = true)]
 async fn after_signing_in_a_server_is_connected() {
-    let stage = Stage::with(vec![]);
+    let stage = Stage::with(&[]);
     *stage.played.refusals.lock().unwrap() = VecDeque::from(vec![LinkError::SignIn]);
     let (hub, stop) = (stage.hub.clone(), CancellationToken::new());
     let told = stop.clone();
@@ -459,7 +459,7 @@ async fn after_signing_in_a_server_is_connected() {
     assert_eq!(stage.hub.sign_in(stage.server).await.unwrap(), "https://sign.test/");
     let began = tokio::time::Instant::now();
     until(&stage.hub, stage.server, |status| matches!(status, Status::Connected { .. })).await;
-    assert!(began.elapsed() < Duration::from_secs(60), "it did not wait for its next turn");
+    assert!(began.elapsed() < Duration::from_mins(1), "it did not wait for its next turn");
     stop.cancel();
     running.await.unwrap();
 }

@@ -93,9 +93,10 @@ impl CallRunner<'_> {
                 result
             }
             (None, None) => {
-                let tool = match call.name.starts_with(PREFIX) {
-                    true => Err(said::mcp_tool_off().to_string()),
-                    false => self.toolbox.usable(&call.name, values),
+                let tool = if call.name.starts_with(PREFIX) {
+                    Err(said::mcp_tool_off().to_string())
+                } else {
+                    self.toolbox.usable(&call.name, values)
                 };
                 let mut result = tool::execute(tool, values, &call.arguments, &within).await;
                 if self.toolbox.has(&name) {

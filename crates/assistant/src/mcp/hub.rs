@@ -1,9 +1,10 @@
 //! Keeps the connections to MCP servers: connects in the background and on demand, and tries again after a while.
 //!
-//! A dead, slow or lying server costs nobody else anything: each has a [`Line`] of its own, and whoever does not call
+//! A dead, slow or lying server costs nobody else anything: each has a [`Slot`] of its own, and whoever does not call
 //! its tools does not wait for it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -75,13 +76,13 @@ pub struct Hub {
     db: Db,
     clock: Arc<dyn Clock>,
     connector: Arc<dyn Connector>,
-    lines: Arc<Mutex<BTreeMap<ServerId, Arc<Line>>>>,
+    slots: Arc<Mutex<BTreeMap<ServerId, Arc<Slot>>>>,
     /// Counts the changes of any server's status.
     changes: watch::Sender<u64>,
 }
 
 /// The connection to one server, or the place for one.
-struct Line {
+struct Slot {
     server: Server,
     status: Mutex<Status>,
     link: tokio::sync::Mutex<Option<Arc<dyn Link>>>,
@@ -95,7 +96,7 @@ struct Line {
 
 impl Hub {
     pub fn new(db: Db, clock: Arc<dyn Clock>, connector: Arc<dyn Connector>) -> Self {
-        Self { db, clock, connector, lines: Arc::default(), changes: watch::Sender::default() }
+        Self { db, clock, connector, slots: Arc::default(), changes: watch::Sender::default() }
     }
 
     /// Tells when the status of a server changes.
@@ -104,17 +105,17 @@ impl Hub {
     }
 
     pub fn status(&self, id: ServerId) -> Status {
-        self.existing(id).map_or(Status::Idle, |line| lock(&line.status).clone())
+        self.existing(id).map_or(Status::Idle, |slot| lock(&slot.status).clone())
     }
 
     /// The last lines that a server's program wrote to its standard error.
     pub async fn stderr(&self, id: ServerId) -> Vec<Untrusted> {
-        let Some(line) = self.existing(id) else { return vec![] };
-        line.link.lock().await.as_ref().map(|link| link.stderr()).unwrap_or_default()
+        let Some(slot) = self.existing(id) else { return vec![] };
+        slot.link.lock().await.as_ref().map(|link| link.stderr()).unwrap_or_default()
     }
 
-    fn existing(&self, id: ServerId) -> Option<Arc<Line>> {
-        lock(&self.lines).get(&id).cloned()
+    fn existing(&self, id: ServerId) -> Option<Arc<Slot>> {
+        lock(&self.slots).get(&id).cloned()
     }
 
     /// Keeps every enabled server connected until told to stop.
@@ -134,31 +135,31 @@ impl Hub {
                 Ok(()) = changes.changed() => tokio::time::sleep_until(noticed + NOTICING).await,
             }
         }
-        let lines = std::mem::take(&mut *lock(&self.lines));
-        lines.values().for_each(|line| line.over.cancel());
-        for line in lines.values() {
-            line.link.lock().await.take();
+        let slots = std::mem::take(&mut *lock(&self.slots));
+        for slot in slots.values() {
+            slot.over.cancel();
+            slot.link.lock().await.take();
         }
     }
 
     /// Lets go of servers that are gone or changed, and begins to keep new ones.
     fn settle(&self, servers: &[Server], stop: &CancellationToken) {
-        let mut lines = lock(&self.lines);
-        lines.retain(|_, line| {
-            let stays = servers.iter().any(|server| *server == line.server && server.enabled);
+        let mut slots = lock(&self.slots);
+        slots.retain(|_, slot| {
+            let stays = servers.iter().any(|server| *server == slot.server && server.enabled);
             if !stays {
-                line.over.cancel();
+                slot.over.cancel();
             }
             stays
         });
         for server in servers.iter().filter(|server| server.enabled) {
-            if !lines.contains_key(&server.id) {
-                let line = Arc::new(Line::to(server.clone(), stop.child_token()));
-                lines.insert(server.id, Arc::clone(&line));
-                tokio::spawn(self.clone().keep(line));
+            if let Entry::Vacant(place) = slots.entry(server.id) {
+                let slot = Arc::new(Slot::to(server.clone(), stop.child_token()));
+                place.insert(Arc::clone(&slot));
+                tokio::spawn(self.clone().keep(slot));
             }
         }
-        drop(lines);
+        drop(slots);
         self.tell();
     }
 
@@ -166,18 +167,18 @@ impl Hub {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Keeps one server connected until its line is over.
-    async fn keep(self, line: Arc<Line>) {
-        let over = line.over.clone();
+    /// Keeps one server connected until its slot is over.
+    async fn keep(self, slot: Arc<Slot>) {
+        let over = slot.over.clone();
         over.run_until_cancelled(async {
             let mut failures = 0;
             loop {
-                let mut anew = line.anew.subscribe();
-                let pause = match self.connected(&line).await {
+                let mut anew = slot.anew.subscribe();
+                let pause = match self.connected(&slot).await {
                     Ok(link) => {
                         failures = 0;
                         tokio::select! {
-                            why = self.listen(&line, link.as_ref()) => self.lost(&line, why).await,
+                            why = self.listen(&slot, link.as_ref()) => self.lost(&slot, why).await,
                             // Whoever dropped the connection makes the next one, or lets this do it.
                             Ok(()) = anew.changed() => continue,
                         }
@@ -190,24 +191,24 @@ impl Hub {
                         pause_after(failures)
                     }
                 };
-                let _ = tokio::time::timeout(pause, line.woken.notified()).await;
+                let _ = tokio::time::timeout(pause, slot.woken.notified()).await;
             }
         })
         .await;
-        line.link.lock().await.take();
-        *lock(&line.status) = Status::Idle;
+        slot.link.lock().await.take();
+        *lock(&slot.status) = Status::Idle;
         self.tell();
     }
 
     /// Listens to a connected server until it ends.
-    async fn listen(&self, line: &Line, link: &dyn Link) -> LinkError {
+    async fn listen(&self, slot: &Slot, link: &dyn Link) -> LinkError {
         loop {
             match link.event().await {
                 LinkEvent::Ended(why) => return why,
                 LinkEvent::ToolsChanged => {
                     match link.tools().await {
-                        Ok(tools) => self.note(line.server.id, tools).await,
-                        Err(error) => tracing::warn!(server = line.server.name, %error, "no list of tools"),
+                        Ok(tools) => self.note(slot.server.id, tools).await,
+                        Err(error) => tracing::warn!(server = slot.server.name, %error, "no list of tools"),
                     }
                     tokio::time::sleep(BETWEEN_LISTS).await;
                 }
@@ -215,35 +216,35 @@ impl Hub {
         }
     }
 
-    async fn lost(&self, line: &Line, why: LinkError) {
-        line.link.lock().await.take();
-        self.set(line, Status::Failed(why));
+    async fn lost(&self, slot: &Slot, why: LinkError) {
+        slot.link.lock().await.take();
+        self.set(slot, Status::Failed(why));
     }
 
-    fn set(&self, line: &Line, status: Status) {
-        *lock(&line.status) = status;
+    fn set(&self, slot: &Slot, status: Status) {
+        *lock(&slot.status) = status;
         self.tell();
     }
 
     /// The connection to a server; makes one if there is none.
-    async fn connected(&self, line: &Line) -> Result<Arc<dyn Link>, CallError> {
-        let mut place = line.link.lock().await;
+    async fn connected(&self, slot: &Slot) -> Result<Arc<dyn Link>, CallError> {
+        let mut place = slot.link.lock().await;
         if let Some(link) = &*place {
             return Ok(Arc::clone(link));
         }
-        self.set(line, Status::Connecting);
-        let launch = self.launch(&line.server).await?;
+        self.set(slot, Status::Connecting);
+        let launch = self.launch(&slot.server).await?;
         let connecting = self.connector.connect(launch);
         let outcome = tokio::time::timeout(PATIENCE, connecting).await.unwrap_or(Err(LinkError::Silent));
         match outcome {
             Ok(Connected { link, tools, calls_itself }) => {
-                self.note(line.server.id, tools).await;
+                self.note(slot.server.id, tools).await;
                 *place = Some(Arc::clone(&link));
-                self.set(line, Status::Connected { calls_itself });
+                self.set(slot, Status::Connected { calls_itself });
                 Ok(link)
             }
             Err(error) => {
-                self.set(line, Status::Failed(error.clone()));
+                self.set(slot, Status::Failed(error.clone()));
                 Err(error.into())
             }
         }
@@ -277,30 +278,30 @@ impl Hub {
         Ok(Launch { name, transport, secrets: hidden.secrets, tokens: hidden.tokens, keep_tokens })
     }
 
-    /// The line to a server, also where nobody keeps it connected.
-    async fn line(&self, id: ServerId) -> Result<Arc<Line>, CallError> {
-        if let Some(line) = self.existing(id) {
-            return Ok(line);
+    /// The slot to a server, also where nobody keeps it connected.
+    async fn slot(&self, id: ServerId) -> Result<Arc<Slot>, CallError> {
+        if let Some(slot) = self.existing(id) {
+            return Ok(slot);
         }
         let servers = self.db.read(store::servers).await?;
         let server =
             servers.into_iter().find(|server| server.id == id && server.enabled).ok_or(CallError::Off)?;
-        let line = Arc::new(Line::to(server, CancellationToken::new()));
-        Ok(Arc::clone(lock(&self.lines).entry(id).or_insert(line)))
+        let slot = Arc::new(Slot::to(server, CancellationToken::new()));
+        Ok(Arc::clone(lock(&self.slots).entry(id).or_insert(slot)))
     }
 
     /// Connects to a server now, and returns when its tools are known.
     pub async fn reach(&self, id: ServerId) -> Result<(), CallError> {
-        let line = self.line(id).await?;
-        self.connected(&line).await.map(drop)
+        let slot = self.slot(id).await?;
+        self.connected(&slot).await.map(drop)
     }
 
     /// Drops the connection to a server, so that it is made anew.
     pub async fn reconnect(&self, id: ServerId) {
-        if let Some(line) = self.existing(id) {
-            line.link.lock().await.take();
-            line.anew.send_modify(|count| *count += 1);
-            line.woken.notify_one();
+        if let Some(slot) = self.existing(id) {
+            slot.link.lock().await.take();
+            slot.anew.send_modify(|count| *count += 1);
+            slot.woken.notify_one();
         }
     }
 
@@ -311,8 +312,8 @@ impl Hub {
         arguments: Map<String, Value>,
         progress: Progress<'_>,
     ) -> Result<Outcome, CallError> {
-        let line = self.line(tool.server).await?;
-        let link = self.connected(&line).await?;
+        let slot = self.slot(tool.server).await?;
+        let link = self.connected(&slot).await?;
         // Connecting may have shown that the tool is another one now.
         let name = tool.offered_as.clone();
         let now = self.db.read(move |tx| store::offered_as(tx, &name)).await?.ok_or(CallError::Off)?;
@@ -321,21 +322,21 @@ impl Hub {
         }
         let outcome = link.call(tool.name(), arguments, progress).await;
         if let Err(error @ LinkError::Ended { .. }) = &outcome {
-            self.lost(&line, error.clone()).await;
-            line.woken.notify_one();
+            self.lost(&slot, error.clone()).await;
+            slot.woken.notify_one();
         }
         Ok(outcome?)
     }
 
     /// Begins signing in to a server. Returns the page on which the user does it; the rest happens by itself.
     pub async fn sign_in(&self, id: ServerId) -> Result<String, CallError> {
-        let line = self.line(id).await?;
-        let signing_in = self.connector.sign_in(self.launch(&line.server).await?).await?;
+        let slot = self.slot(id).await?;
+        let signing_in = self.connector.sign_in(self.launch(&slot.server).await?).await?;
         let hub = self.clone();
         tokio::spawn(async move {
             match signing_in.done.await {
-                Ok(()) => hub.reconnect(line.server.id).await,
-                Err(error) => hub.set(&line, Status::Failed(error)),
+                Ok(()) => hub.reconnect(slot.server.id).await,
+                Err(error) => hub.set(&slot, Status::Failed(error)),
             }
         });
         Ok(signing_in.url)
@@ -347,7 +348,7 @@ impl Hub {
     }
 }
 
-impl Line {
+impl Slot {
     fn to(server: Server, over: CancellationToken) -> Self {
         Self {
             server,

@@ -121,6 +121,7 @@ pub(crate) enum ServerStatus {
 }
 
 /// A tool of a server.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch or a mark of its own")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct McpToolRow {
     pub(crate) server: String,

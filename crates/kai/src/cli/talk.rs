@@ -194,10 +194,10 @@ impl Watcher for Terminal {
             Event::Began { chat } => self.began(*chat),
             Event::Delta { text } if !self.silent => self.write(text),
             Event::Tool { title, state: ToolState::Running, why: None, .. } => {
-                self.note(&format!("[⚙ {title}]"))
+                self.note(&format!("[⚙ {title}]"));
             }
             Event::Tool { title, state: ToolState::Running, why: Some(how_far), .. } => {
-                self.note(&format!("[⚙ {title}: {}]", kai_assistant::legible::visible(&how_far)));
+                self.note(&format!("[⚙ {title}: {}]", kai_assistant::legible::visible(how_far)));
             }
             Event::Tool { title, state: ToolState::Failed, why, .. } => {
                 let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();

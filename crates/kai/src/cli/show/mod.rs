@@ -200,18 +200,12 @@ fn happened(record: &Record) -> String {
     };
     match record {
         Record::Request { conversation, model, bytes, seen, files, .. } => {
-            let file = |file: &SentFile| {
-                let short = file.hash.get(..12).unwrap_or_default();
-                format!(", with a file of {} ({})", count(file.bytes, "byte"), visible(short))
-            };
-            let files: String = files.iter().map(file).collect();
-            let (sent, model) = (count(*bytes, "byte"), visible(model));
-            let held = including(seen);
+            let files: String = files.iter().map(with_file).collect();
+            let (sent, model, held) = (count(*bytes, "byte"), visible(model), including(seen));
             format!("Sent {sent} to {model}{held}{files}{}", within(*conversation))
         }
         Record::ToolCall { conversation, tool, arguments, by_hand } => {
-            let tool = visible(tool);
-            let who = if *by_hand { "You" } else { "The model" };
+            let (who, tool) = (caller(*by_hand), visible(tool));
             format!("{who} called {tool} {}{}", visible(arguments), within(*conversation))
         }
         Record::ToolResult { tool, success, result_chars, .. } => {
@@ -219,8 +213,8 @@ fn happened(record: &Record) -> String {
             format!("{} {how} {}", visible(tool), count(*result_chars, "character"))
         }
         Record::McpCall { conversation, server, tool, bytes, by_hand, .. } => {
-            let (tool, server, sent) = (visible(tool), visible(server), count(*bytes, "byte"));
-            let who = if *by_hand { "You" } else { "The model" };
+            let (who, tool, server) = (caller(*by_hand), visible(tool), visible(server));
+            let sent = count(*bytes, "byte");
             format!("{who} called {tool} of the MCP server {server} with {sent}{}", within(*conversation))
         }
         Record::McpResult { server, tool, success, bytes, .. } => {
@@ -228,12 +222,7 @@ fn happened(record: &Record) -> String {
             format!("{} of the MCP server {} {how} {}", visible(tool), visible(server), count(*bytes, "byte"))
         }
         Record::Click { tool, arguments, allowed, unanswered, .. } => {
-            let call = format!("{} {}", visible(tool), visible(arguments));
-            match (allowed, unanswered) {
-                (true, _) => format!("You allowed {call}"),
-                (false, true) => format!("Nobody answered, so Kai did not run {call}"),
-                (false, false) => format!("You denied {call}"),
-            }
+            clicked(&format!("{} {}", visible(tool), visible(arguments)), *allowed, *unanswered)
         }
         Record::Draft { draft, to, app, guest, .. } => {
             let app = app.as_ref().map(|app| format!(" ({})", visible(app))).unwrap_or_default();
@@ -261,6 +250,24 @@ fn happened(record: &Record) -> String {
             format!("The program \"{guest}\" called {tool} and {how} {got}{}", including(seen))
         }
         Record::Guest { guest, event } => about_guest(&visible(guest), *event),
+    }
+}
+
+fn with_file(file: &SentFile) -> String {
+    let short = file.hash.get(..12).unwrap_or_default();
+    format!(", with a file of {} ({})", count(file.bytes, "byte"), visible(short))
+}
+
+fn caller(by_hand: bool) -> &'static str {
+    if by_hand { "You" } else { "The model" }
+}
+
+/// What the user answered when Kai asked about a call.
+fn clicked(call: &str, allowed: bool, unanswered: bool) -> String {
+    match (allowed, unanswered) {
+        (true, _) => format!("You allowed {call}"),
+        (false, true) => format!("Nobody answered, so Kai did not run {call}"),
+        (false, false) => format!("You denied {call}"),
     }
 }
 

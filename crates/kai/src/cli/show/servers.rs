@@ -107,25 +107,25 @@ fn change(sign: &str, description: &str, schema: &Value) -> String {
         let kind = about.get("type").and_then(Value::as_str).unwrap_or("any");
         let about = about.get("description").and_then(Value::as_str).unwrap_or_default();
         let line = format!("{name} ({kind}) {about}");
-        text.push_str(&format!("  {sign}  {}\n", visible(line.trim_end())));
+        text.extend(["  ", sign, "  ", &visible(line.trim_end()), "\n"]);
     }
     text
 }
 
 /// What a server answered.
-pub(crate) fn test(test: &ServerTest) -> String {
-    let mut text = list(std::slice::from_ref(&test.server));
-    if !test.stderr.is_empty() && !test.works {
-        text.push_str("Its program wrote:\n");
-        for line in &test.stderr {
-            text.push_str(&format!("  {}\n", visible(line)));
+pub(crate) fn test(answered: &ServerTest) -> String {
+    let mut shown = list(std::slice::from_ref(&answered.server));
+    if !answered.stderr.is_empty() && !answered.works {
+        shown.push_str("Its program wrote:\n");
+        for line in &answered.stderr {
+            shown.extend(["  ", &visible(line), "\n"]);
         }
     }
-    if !test.tools.is_empty() {
-        text.push('\n');
-        text.push_str(&tools(&test.tools));
+    if !answered.tools.is_empty() {
+        shown.push('\n');
+        shown.push_str(&tools(&answered.tools));
     }
-    text
+    shown
 }
 
 /// What a file would add, or did.

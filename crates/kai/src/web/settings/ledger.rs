@@ -233,26 +233,17 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
         Record::ToolResult { tool, result_chars, .. } => {
             (icons::build(), said::ledger_failed(lang.tool_name(tool), *result_chars), None)
         }
-        Record::McpCall { server, tool, bytes, by_hand: false, .. } => {
-            (icons::outward(), said::ledger_mcp_called(tool, server, *bytes), None)
+        Record::McpCall { server, tool, bytes, by_hand, .. } => {
+            let tool = foreign_name(tool);
+            let called = if *by_hand { said::ledger_mcp_called_by_you } else { said::ledger_mcp_called };
+            (icons::outward(), called(tool, server, *bytes), None)
         }
-        Record::McpCall { server, tool, bytes, .. } => {
-            (icons::outward(), said::ledger_mcp_called_by_you(tool, server, *bytes), None)
-        }
-        Record::McpResult { server, tool, success: true, bytes, .. } => {
-            (icons::build(), said::ledger_mcp_returned(tool, server, *bytes), None)
-        }
-        Record::McpResult { server, tool, bytes, .. } => {
-            (icons::build(), said::ledger_mcp_failed(tool, server, *bytes), None)
+        Record::McpResult { server, tool, success, bytes, .. } => {
+            let returned = if *success { said::ledger_mcp_returned } else { said::ledger_mcp_failed };
+            (icons::build(), returned(foreign_name(tool), server, *bytes), None)
         }
         Record::Click { tool, arguments, allowed, unanswered, .. } => {
-            let tool = lang.tool_name(tool);
-            let answer = match (allowed, unanswered) {
-                (true, _) => said::ledger_allowed(tool),
-                (false, true) => said::ledger_unanswered(tool),
-                (false, false) => said::ledger_denied(tool),
-            };
-            (icons::tap(), answer, Some(arguments))
+            (icons::tap(), clicked(lang.tool_name(tool), *allowed, *unanswered), Some(arguments))
         }
         Record::Codes { shown: true, .. } => (icons::shield(), said::ledger_codes_shown(), None),
         Record::Codes { .. } => (icons::shield(), said::ledger_codes_hidden(), None),
@@ -281,6 +272,20 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
             (icons::outward(), said::ledger_guest_failed(guest, lang.tool_name(tool)), None)
         }
         Record::Guest { guest, event } => (icons::shield(), about_guest(guest, *event), None),
+    }
+}
+
+/// The name that an MCP server uses for its tool.
+fn foreign_name(tool: &str) -> &str {
+    kai_words::foreign(tool).map_or(tool, |(_, name)| name)
+}
+
+/// What the user answered when Kai asked about a call.
+fn clicked(tool: String, allowed: bool, unanswered: bool) -> Said {
+    match (allowed, unanswered) {
+        (true, _) => said::ledger_allowed(tool),
+        (false, true) => said::ledger_unanswered(tool),
+        (false, false) => said::ledger_denied(tool),
     }
 }
 
