@@ -9,7 +9,7 @@ pub struct Environment(Vec<(OsString, OsString)>);
 
 /// Paths and locale; the desktop session; and what a browser or mail program opened by `xdg-open` needs for its
 /// display and input methods.
-const NAMES: [&str; 35] = [
+const NAMES: [&str; 37] = [
     "PATH",
     "HOME",
     "USER",
@@ -19,6 +19,9 @@ const NAMES: [&str; 35] = [
     "LANGUAGE",
     "TZ",
     "TMPDIR",
+    // Where certificates lie, if not in the usual place.
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
     "DISPLAY",
     "WAYLAND_DISPLAY",
     "XAUTHORITY",
@@ -57,8 +60,8 @@ const FAMILIES: [&str; 4] = ["LC_", "XDG_", "TERMUX_", "ANDROID_"];
 const IN_TERMUX: [&str; 2] = ["LD_PRELOAD", "LD_LIBRARY_PATH"];
 
 /// What a program that somebody else wrote may see of these: paths, locale and time zone.
-const BASICS: [&str; 10] =
-    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "PREFIX"];
+const BASICS: [&str; 12] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "PREFIX", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// Prefixes of variables that such a program may see. The last two exist in Termux only.
 const BASIC_FAMILIES: [&str; 3] = ["LC_", "TERMUX_", "ANDROID_"];

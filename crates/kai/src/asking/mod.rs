@@ -31,6 +31,8 @@ pub(crate) struct ApprovalCall<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Card {
     pub(crate) says: String,
+    /// Why Kai asks, and what an approval covers.
+    pub(crate) why: &'static str,
     pub(crate) quotes: Vec<Quote>,
     pub(crate) yes: &'static str,
     pub(crate) no: &'static str,
@@ -63,7 +65,7 @@ impl ApprovalCall<'_> {
         let rest = arguments.keys().filter(|name| !told.contains(&name.as_str()));
         quotes.extend(rest.filter_map(|name| fields.quote(name)));
         let no = if is_memory(self.tool) { lang.asking_dont_remember() } else { lang.asking_deny() };
-        Card { says, quotes, yes, no }
+        Card { says, why: self.why(lang), quotes, yes, no }
     }
 
     fn words<'n>(&self, fields: &Fields<'_>) -> Words<'n> {
@@ -104,6 +106,10 @@ impl ApprovalCall<'_> {
         (says.to_owned(), below, yes)
     }
 
+    fn why(&self, lang: Lang) -> &'static str {
+        if kai_words::foreign(self.tool).is_some() { lang.asking_why_mcp() } else { lang.asking_why() }
+    }
+
     fn uses(&self, lang: Lang) -> String {
         if let Some((server, tool)) = kai_words::foreign(self.tool) {
             return lang.asking_mcp(folded_line_in(tool, lang), folded_line_in(server, lang));
@@ -115,7 +121,8 @@ impl ApprovalCall<'_> {
     fn unread(&self, lang: Lang) -> Card {
         let text = folded_in(self.arguments, lang);
         let quotes = if text.trim().is_empty() { vec![] } else { vec![Quote { label: String::new(), text }] };
-        Card { says: self.uses(lang), quotes, yes: lang.asking_allow_once(), no: lang.asking_deny() }
+        let (yes, no) = (lang.asking_allow_once(), lang.asking_deny());
+        Card { says: self.uses(lang), why: self.why(lang), quotes, yes, no }
     }
 }
 

@@ -232,7 +232,7 @@ const LANG: Lang = Lang::ENGLISH;
 fn question_about(ApprovalRequest { call, about }: &ApprovalRequest) -> String {
     let (tool, arguments) = (call.name.as_str(), call.arguments.as_str());
     let card = ApprovalCall { tool, title: tool, arguments, about: about.as_deref() }.card(LANG);
-    let mut lines = vec![LANG.asking_why().to_owned(), card.says];
+    let mut lines = vec![card.why.to_owned(), card.says];
     for quote in &card.quotes {
         if card.quotes.len() > 1 && !quote.label.is_empty() {
             lines.push(format!("{}:", quote.label));

@@ -68,7 +68,7 @@ fn click_card(chat: ConversationId, question: &PendingApproval, view: &View<'_>)
                 pre class="words" data-testid="click-quote" dir="auto" { (quote.text) }
             }
             p class="quiet" {
-                (lang.asking_why())
+                (card.why)
                 @if elsewhere { " " a href=(format!("/c/{}", chat.0)) { (lang.banners_see_chat()) } }
             }
             details id=(format!("click-{}-call", &hash[..16])) data-testid="click-exact" {

@@ -37,7 +37,8 @@ fn state(row: &ServerRow) -> String {
         ServerStatus::Idle => "not connected",
     };
     let itself = row.calls_itself.as_ref().map(|name| format!(", calls itself “{}”", visible(name)));
-    format!("{state}{}", itself.unwrap_or_default())
+    let signed_in = if row.signed_in { ", signed in" } else { "" };
+    format!("{state}{signed_in}{}", itself.unwrap_or_default())
 }
 
 fn counted(row: &ServerRow) -> String {
