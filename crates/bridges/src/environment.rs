@@ -60,8 +60,20 @@ const FAMILIES: [&str; 4] = ["LC_", "XDG_", "TERMUX_", "ANDROID_"];
 const IN_TERMUX: [&str; 2] = ["LD_PRELOAD", "LD_LIBRARY_PATH"];
 
 /// What a program that somebody else wrote may see of these: paths, locale and time zone.
-const BASICS: [&str; 12] =
-    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "PREFIX", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+const BASICS: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "PREFIX",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
 
 /// Prefixes of variables that such a program may see. The last two exist in Termux only.
 const BASIC_FAMILIES: [&str; 3] = ["LC_", "TERMUX_", "ANDROID_"];
