@@ -4,6 +4,7 @@
 //! its tools does not wait for it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -88,6 +89,8 @@ struct Line {
     anew: watch::Sender<u64>,
     /// Cancelled when the server was removed, turned off or changed.
     over: CancellationToken,
+    /// Somebody listens to it and makes the connection again when it ends.
+    is_kept: AtomicBool,
 }
 
 impl Hub {
@@ -146,10 +149,11 @@ impl Hub {
             stays
         });
         for server in servers.iter().filter(|server| server.enabled) {
-            if !lines.contains_key(&server.id) {
-                let line = Arc::new(Line::to(server.clone(), stop.child_token()));
-                lines.insert(server.id, Arc::clone(&line));
-                tokio::spawn(self.clone().keep(line));
+            let new = || Arc::new(Line::to(server.clone(), stop.child_token()));
+            let line = lines.entry(server.id).or_insert_with(new);
+            // Somebody may have needed the server before it was noticed here.
+            if !line.is_kept.swap(true, Ordering::SeqCst) {
+                tokio::spawn(self.clone().keep(Arc::clone(line)));
             }
         }
         drop(lines);
@@ -350,6 +354,7 @@ impl Line {
             woken: Notify::new(),
             anew: watch::Sender::default(),
             over,
+            is_kept: AtomicBool::new(false),
         }
     }
 }
