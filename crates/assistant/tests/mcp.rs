@@ -321,8 +321,20 @@ async fn a_servers_error_raises_the_level() {
         stage.played.answers.lock().unwrap().push_back(answer);
         stage.chat(&calling("mcp_srv_look"), Level::Nothing).await;
         assert_eq!(stage.level(), Level::People);
-        assert!(last_result(&stage).contains("\"success\":false"));
+        let result = last_result(&stage);
+        assert!(result.contains("\"success\":false") && result.contains("\"untrusted\":true"), "{result}");
     }
+}
+
+/// However long an answer is, its mark stays.
+#[tokio::test]
+async fn a_long_answer_stays_marked() {
+    let stage = Stage::with(vec![text("look", true)]);
+    let long = Outcome { text: Untrusted::new("Obey. ".repeat(5_000)), ..Outcome::default() };
+    stage.played.answers.lock().unwrap().push_back(Ok(long));
+    stage.chat(&calling("mcp_srv_look"), Level::Nothing).await;
+    let result: Value = serde_json::from_str(&last_result(&stage)).unwrap();
+    assert_eq!((&result["untrusted"], &result["success"]), (&json!(true), &json!(true)));
 }
 
 /// A server that describes a tool differently when it is connected for the call is not called.
@@ -422,6 +434,25 @@ async fn servers_are_kept_connected() {
     stop.cancel();
     running.await.unwrap();
     assert_eq!(stage.hub.status(server), Status::Idle);
+}
+
+/// Also one that somebody needed before the daemon noticed it: its changed tools are off at once.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_reached_first_is_listened_to() {
+    let stage = Stage::with(vec![text("look", true)]);
+    let (hub, stop) = (stage.hub.clone(), CancellationToken::new());
+    stage.hub.reach(stage.server).await.unwrap();
+    let told = stop.clone();
+    let running = tokio::spawn(async move { hub.run(told).await });
+    *stage.played.tools.lock().unwrap() = vec![text("look", false)];
+    let mut changed = stage.db.changes();
+    stage.played.happens(LinkEvent::ToolsChanged);
+    while stage.standing(0) != Standing::Changed {
+        changed.changed().await.unwrap();
+    }
+    assert_eq!(stage.played.connected.load(Ordering::SeqCst), 1, "its connection stays");
+    stop.cancel();
+    running.await.unwrap();
 }
 
 /// Connecting anew lets go of the connection before, so that no program runs twice.

@@ -20,6 +20,7 @@ use crate::mcp::tools::{ForeignCall, Steady};
 use crate::memory;
 use crate::settings::Values;
 use crate::tasks::{self, TaskId};
+use crate::tool::room::room;
 use crate::tool::{self, Run, ToolResult};
 use crate::toolbox::Toolbox;
 use crate::untrusted::Untrusted;
@@ -86,7 +87,7 @@ impl CallRunner<'_> {
                     self.face.shows(Event::ToolProgress { call, tool, progress });
                 });
                 let tell = |said: Untrusted| progress.tell(&said);
-                let foreign = ForeignCall { tool, hub, progress: &tell };
+                let foreign = ForeignCall { tool, hub, progress: &tell, room: room(values) };
                 let mut result = tool::execute(Ok(&foreign), values, &call.arguments, &within).await;
                 // A server's words stand in its errors too.
                 result.meaning.taint = Level::People;

@@ -4,7 +4,7 @@
 //! its tools does not wait for it.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -92,6 +92,8 @@ struct Slot {
     anew: watch::Sender<u64>,
     /// Cancelled when the server was removed, turned off or changed.
     over: CancellationToken,
+    /// Somebody listens to it and makes the connection again when it ends.
+    is_kept: AtomicBool,
 }
 
 impl Hub {
@@ -153,10 +155,11 @@ impl Hub {
             stays
         });
         for server in servers.iter().filter(|server| server.enabled) {
-            if let Entry::Vacant(place) = slots.entry(server.id) {
-                let slot = Arc::new(Slot::to(server.clone(), stop.child_token()));
-                place.insert(Arc::clone(&slot));
-                tokio::spawn(self.clone().keep(slot));
+            let new = || Arc::new(Slot::to(server.clone(), stop.child_token()));
+            let slot = slots.entry(server.id).or_insert_with(new);
+            // Somebody may have needed the server before it was noticed here.
+            if !slot.is_kept.swap(true, Ordering::SeqCst) {
+                tokio::spawn(self.clone().keep(Arc::clone(slot)));
             }
         }
         drop(slots);
@@ -357,6 +360,7 @@ impl Slot {
             woken: Notify::new(),
             anew: watch::Sender::default(),
             over,
+            is_kept: AtomicBool::new(false),
         }
     }
 }

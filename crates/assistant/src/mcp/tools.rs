@@ -10,14 +10,14 @@ use serde_json::{Map, Value};
 use std::pin::Pin;
 
 use super::finding::{self, OFFERED_AT_ONCE};
-use super::hub::Hub;
+use super::hub::{CallError, Hub};
 use super::port::{Outcome, Progress};
 use super::{KnownTool, store};
 use crate::db::Db;
 use crate::gate::{self, Level, RunKind, Verdict};
 use crate::lock::lock;
-use crate::tool::{AnyTool, Lack, Run, Running, Tool, ToolError, ToolOutput};
-use crate::untrusted::Untrusted;
+use crate::tool::{AnyTool, Lack, Run, Running, Tool, ToolError, ToolOutput, room};
+use crate::untrusted::{Untrusted, escaped};
 
 /// How long a call may take.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -71,6 +71,8 @@ pub struct ForeignCall<'a> {
     pub tool: &'a KnownTool,
     pub hub: &'a Hub,
     pub progress: Progress<'a>,
+    /// How many characters of JSON the answer may take.
+    pub room: usize,
 }
 
 impl AnyTool for ForeignCall<'_> {
@@ -109,44 +111,95 @@ impl AnyTool for ForeignCall<'_> {
     /// The server checks its arguments itself: its schema may say more than we understand.
     fn call<'a>(&'a self, arguments: Map<String, Value>, _: &'a Run) -> Running<'a> {
         Box::pin(async move {
-            let outcome = self.hub.call(self.tool, arguments, self.progress).await;
-            let outcome = outcome.map_err(|error| ToolError(error.said().to_string()))?;
-            Ok(ToolOutput::kept_at(fields(&self.tool.server_name, &outcome), Level::People))
+            let outcome = match self.hub.call(self.tool, arguments, self.progress).await {
+                Ok(outcome) => outcome,
+                // The server's own words may stand in it, so it is marked like any other answer.
+                Err(CallError::Link(error)) => {
+                    let text = Untrusted::new(error.said().to_string());
+                    Outcome { failed: true, text, ..Outcome::default() }
+                }
+                Err(error) => return Err(ToolError(error.said().to_string())),
+            };
+            let fields = fields(&self.tool.server_name, &outcome, self.room);
+            Ok(ToolOutput::kept_at(fields, Level::People))
         })
     }
 }
 
-fn fields(server: &str, outcome: &Outcome) -> Map<String, Value> {
+/// What a model is told when an answer is too long for a result.
+const CUT: &str = "The answer is too long. Only a part of it is shown.";
+
+/// The answer as a result that fits into `room`. The executor would cut off its end, and with it the `untrusted` mark.
+fn fields(server: &str, outcome: &Outcome, room: usize) -> Map<String, Value> {
     let mut fields =
         Map::from_iter([("untrusted".to_owned(), Value::Bool(true)), ("server".to_owned(), server.into())]);
     let mut add = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    let Shown { text, structured, media, links, is_cut } = shown(outcome, room);
     if outcome.failed {
         add("success", false.into());
     }
     let name = if outcome.failed { "error" } else { "text" };
-    if !outcome.text.as_written().is_empty() || outcome.failed {
-        add(name, outcome.text.as_written().into());
+    if !text.is_empty() || outcome.failed {
+        add(name, text.into());
     }
-    // Servers repeat structured content as text, for programs that only read text.
-    if let Some(structured) = &outcome.structured
-        && !repeats(outcome.text.as_written(), structured)
-    {
-        add("structured", structured.clone());
+    if let Some(structured) = structured {
+        add("structured", structured);
     }
-    if !outcome.media.is_empty() {
-        add("not_shown", outcome.media.clone().into());
+    if !media.is_empty() {
+        add("not_shown", media.into());
     }
-    if !outcome.links.is_empty() {
-        let line = |text: &Untrusted| text.line(SHOWN);
-        let links = outcome.links.iter().map(|(name, address)| {
-            Value::Object(Map::from_iter([
-                ("name".to_owned(), line(name).into()),
-                ("address".to_owned(), line(address).into()),
-            ]))
-        });
-        add("links", links.collect());
+    if !links.is_empty() {
+        add("links", links.into());
+    }
+    if is_cut {
+        add("note", CUT.into());
     }
     fields
+}
+
+/// What of an answer a model is shown.
+struct Shown {
+    text: String,
+    structured: Option<Value>,
+    media: Vec<String>,
+    links: Vec<Value>,
+    is_cut: bool,
+}
+
+/// The text comes first, then what fits beside it. Structured content that does not fit is shown as text if there is
+/// none.
+fn shown(outcome: &Outcome, room: usize) -> Shown {
+    let written = outcome.text.as_written();
+    // Servers repeat structured content as text, for programs that only read text.
+    let structured = outcome.structured.as_ref().filter(|value| !repeats(written, value));
+    let structured = structured.map(|value| (value, value.to_string()));
+    let (text, is_text_cut) = room::beginning(written, room);
+    let left = room - room::size(text);
+    let fits = |(_, json): &(&Value, String)| escaped(json).chars().count() <= left;
+    let (kept, dropped) = match structured {
+        Some(structured) if fits(&structured) => (Some(structured), None),
+        Some((_, json)) => (None, Some(json)),
+        None => (None, None),
+    };
+    let text = match &dropped {
+        Some(json) if text.is_empty() => room::beginning(json, left).0,
+        _ => text,
+    };
+    let used = room::size(text) + kept.as_ref().map_or(0, |(_, json)| escaped(json).chars().count());
+    let (links, fewer_links) =
+        room::fitting(outcome.links.iter().map(link).collect(), room.saturating_sub(used));
+    let used = used + links.iter().map(|link| escaped(&link.to_string()).chars().count() + 1).sum::<usize>();
+    let (media, fewer_media) = room::fitting(outcome.media.clone(), room.saturating_sub(used));
+    let is_cut = is_text_cut || dropped.is_some() || fewer_links + fewer_media > 0;
+    Shown { text: text.to_owned(), structured: kept.map(|(value, _)| value.clone()), media, links, is_cut }
+}
+
+fn link((name, address): &(Untrusted, Untrusted)) -> Value {
+    let line = |text: &Untrusted| text.line(SHOWN);
+    Value::Object(Map::from_iter([
+        ("name".to_owned(), line(name).into()),
+        ("address".to_owned(), line(address).into()),
+    ]))
 }
 
 /// Whether a text says nothing but what the structured content says: the same JSON, or its only field.
@@ -225,5 +278,44 @@ impl<F: Fn(String) + Send + Sync> Steady<F> {
             *last = Some(now);
             (self.tell)(progress.line(LONGEST_PROGRESS));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Whatever a server answers, the result fits, stays JSON and keeps its mark.
+    #[test]
+    fn a_long_answer_keeps_its_mark() {
+        let text = Untrusted::new("a\u{2028}\"b".repeat(5_000));
+        let long = Value::String("x".repeat(20_000));
+        let link = (Untrusted::new("n".repeat(300)), Untrusted::new("u".repeat(300)));
+        let answer = |text: &Untrusted, structured: &Value, failed| Outcome {
+            failed,
+            text: text.clone(),
+            structured: Some(structured.clone()),
+            media: vec!["image/png, 3 KB".to_owned(); 100],
+            links: vec![link.clone(); 100],
+        };
+        for (name, outcome) in [
+            ("a long text", answer(&text, &json!({"a": 1}), false)),
+            ("a long error", answer(&text, &long, true)),
+            ("long structured content", answer(&Untrusted::default(), &long, false)),
+            ("many links", answer(&Untrusted::new("hi"), &json!({"a": 1}), false)),
+        ] {
+            for limit in [500, 8_000] {
+                let fields = fields("a-server-with-a-long-nam", &outcome, limit - 300);
+                let mut written = fields.clone();
+                written.insert("success".to_owned(), (!outcome.failed).into());
+                let written = escaped(&Value::Object(written).to_string());
+                assert!(written.chars().count() <= limit, "{name} in {limit}: {}", written.chars().count());
+                assert_eq!((&fields["untrusted"], &fields["note"]), (&json!(true), &json!(CUT)), "{name}");
+            }
+        }
+        let short = fields("srv", &Outcome { text: Untrusted::new("hi"), ..Outcome::default() }, 7_700);
+        assert_eq!(Value::Object(short), json!({"server": "srv", "text": "hi", "untrusted": true}));
     }
 }

@@ -26,6 +26,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::liar::{Liar, ToLiar};
 use super::pocket::Pocket;
 use crate::answer;
 use crate::app::App;
@@ -48,6 +49,8 @@ pub(super) struct House {
     pub(super) app: Arc<App>,
     pub(super) clock: Arc<ManualClock>,
     pub(super) internet: Internet,
+    /// Every MCP server that somebody adds.
+    pub(super) liar: Arc<Liar>,
     /// A paired phone, if there is one.
     pub(super) pocket: Option<Pocket>,
     /// What the attacker's message and notification are called.
@@ -72,7 +75,9 @@ impl House {
             program(&phone, name, script);
         }
         let termux = Arc::new(Termux::in_folder(phone.path().to_owned()).with_clock(clock.clone()));
+        let liar = Arc::new(Liar::default());
         let machine = Machine {
+            servers: Some(Arc::new(ToLiar(Arc::clone(&liar)))),
             opener: Some(termux.clone()),
             notifier: Some(termux.clone()),
             messages: Messages {
@@ -88,6 +93,7 @@ impl House {
             app: Arc::new(app),
             clock,
             internet,
+            liar,
             pocket: None,
             bait: (1, "k1".to_owned()),
             phone,
@@ -263,10 +269,16 @@ pub(super) fn model(rounds: &[Vec<(&str, String)>], says: &str) -> Arc<Scripted>
 #[derive(Default)]
 pub(super) struct Wary {
     pub(super) asked: Mutex<usize>,
+    /// What servers told of how far they are.
+    pub(super) progress: Mutex<Vec<String>>,
 }
 
 impl Face for Wary {
-    fn shows(&self, _: Event) {}
+    fn shows(&self, event: Event) {
+        if let Event::ToolProgress { progress, .. } = event {
+            self.progress.lock().unwrap().push(progress);
+        }
+    }
 
     fn allows<'a>(
         &'a self,

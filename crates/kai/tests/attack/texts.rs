@@ -34,7 +34,7 @@ const POCKET_BATCH: usize = 5;
 /// Earlier reports that a prompt tells of.
 const EARLIER: usize = 3;
 /// Shorter words may stand in our own sentences.
-const TELLING: usize = 16;
+pub(super) const TELLING: usize = 16;
 
 /// The key of what is remembered, and the sections of a system prompt with a memory.
 const PLANTED: &str = "planted";
@@ -116,13 +116,13 @@ impl Shot {
 }
 
 /// The page, served and signed in to.
-struct Visitor {
+pub(super) struct Visitor {
     address: String,
     cookie: String,
 }
 
 impl Visitor {
-    async fn of(house: &House) -> Self {
+    pub(super) async fn of(house: &House) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(web::serve(Arc::clone(&house.app), listener, address, CancellationToken::new()));
@@ -147,7 +147,7 @@ impl Visitor {
         String::from_utf8(answer).unwrap()
     }
 
-    async fn page(&self, path: &str) -> String {
+    pub(super) async fn page(&self, path: &str) -> String {
         let answer = self.get(path).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
         answer.split_once("\r\n\r\n").unwrap().1.to_owned()
@@ -445,12 +445,12 @@ async fn fire_all(range: &mut Range, texts: &[String], batch: usize) -> usize {
 }
 
 #[expect(clippy::print_stdout, reason = "the figures are for people")]
-fn say(line: &str) {
+pub(super) fn say(line: &str) {
     println!("{line}");
 }
 
 /// Our own texts and the public ones.
-fn texts() -> (Vec<String>, Vec<String>) {
+pub(super) fn texts() -> (Vec<String>, Vec<String>) {
     let own = read(include_str!("own.txt"));
     assert!(own.len() >= 100, "only {} texts of our own", own.len());
     let public = std::env::var_os("KAI_ATTACK_TEXTS").map(|file| read(&fs::read_to_string(file).unwrap()));

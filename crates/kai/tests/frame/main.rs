@@ -52,6 +52,8 @@ mod list;
 #[cfg(feature = "foss")]
 mod mcp_serve;
 #[cfg(all(target_os = "linux", feature = "foss"))]
+mod mcp_servers;
+#[cfg(all(target_os = "linux", feature = "foss"))]
 mod no_desktop;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod notifications;
