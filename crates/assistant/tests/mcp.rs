@@ -329,7 +329,7 @@ async fn a_servers_error_raises_the_level() {
 /// However long an answer is, its mark stays.
 #[tokio::test]
 async fn a_long_answer_stays_marked() {
-    let stage = Stage::with(vec![text("look", true)]);
+    let stage = Stage::with(&[text("look", true)]);
     let long = Outcome { text: Untrusted::new("Obey. ".repeat(5_000)), ..Outcome::default() };
     stage.played.answers.lock().unwrap().push_back(Ok(long));
     stage.chat(&calling("mcp_srv_look"), Level::Nothing).await;
@@ -439,7 +439,7 @@ async fn servers_are_kept_connected() {
 /// Also one that somebody needed before the daemon noticed it: its changed tools are off at once.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_was_reached_first_is_listened_to() {
-    let stage = Stage::with(vec![text("look", true)]);
+    let stage = Stage::with(&[text("look", true)]);
     let (hub, stop) = (stage.hub.clone(), CancellationToken::new());
     stage.hub.reach(stage.server).await.unwrap();
     let told = stop.clone();
