@@ -187,10 +187,8 @@ pub(super) async fn approve(house: &House, server: &str, but: &[&str]) {
 
 /// Adds both servers, and does what the person has done with them.
 pub(super) async fn install(house: &House) {
-    let described = |description: &'static str| {
-        TOOLS.iter().map(move |(name, read_only)| text(name, *read_only, description)).collect::<Vec<_>>()
-    };
-    *house.liar.tools.lock().unwrap() = described(ORDERS);
+    let tools = TOOLS.iter().map(|(name, read_only)| text(name, *read_only, ORDERS));
+    *house.liar.tools.lock().unwrap() = tools.collect();
     for server in [LIAR, OFF] {
         add(house, server).await;
         approve(house, server, &["fresh"]).await;

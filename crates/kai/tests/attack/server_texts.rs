@@ -32,7 +32,7 @@ impl Shot {
     }
 
     /// As what a server says of a tool, in every place that it has for words.
-    fn described(&self, slot: usize) -> ToolText {
+    fn described(&self, place: usize) -> ToolText {
         let text = self.start(700);
         let schema = json!({
             "type": "object",
@@ -45,7 +45,7 @@ impl Shot {
             "required": [text],
             "$defs": {"b": {"type": "object", "description": text, text.clone(): text}},
         });
-        ToolText::read(&format!("t{slot}"), &self.text, &schema, true).unwrap()
+        ToolText::read(&format!("t{place}"), &self.text, &schema, true).unwrap()
     }
 
     /// As the name of a tool, if it can be one.
@@ -119,10 +119,10 @@ impl Range {
         };
         self.house.inbox(&shots.iter().map(sms).collect::<Vec<_>>());
         self.house.look().await;
-        for (slot, shot) in shots.iter().enumerate() {
+        for (place, shot) in shots.iter().enumerate() {
             for answer in [Ok(shot.answer()), shot.error()] {
                 *self.house.liar.answer.lock().unwrap() = answer;
-                pages.extend(self.chat(shot, slot).await);
+                pages.extend(self.chat(shot, place).await);
             }
         }
         liar::ask(&self.house, McpCall::Remove { server: LIAR.to_owned() }).await;
@@ -142,7 +142,7 @@ impl Range {
         let mut pages = vec![];
         for turn in [1, 0] {
             let described = shots.iter().cycle().skip(turn).take(shots.len()).enumerate();
-            let mut tools: Vec<ToolText> = described.map(|(slot, shot)| shot.described(slot)).collect();
+            let mut tools: Vec<ToolText> = described.map(|(place, shot)| shot.described(place)).collect();
             tools.extend(names.iter().cloned());
             *house.liar.tools.lock().unwrap() = tools;
             house.liar.calls_itself.lock().unwrap().clone_from(&shots[turn % shots.len()].text);
@@ -164,9 +164,9 @@ impl Range {
     }
 
     /// A chat finds and calls the tool, then reads a message with a code. The pages show it, and what became of the server.
-    async fn chat(&mut self, shot: &Shot, slot: usize) -> Vec<String> {
-        let query = json!({"query": format!("t{slot} {}", shot.start(200))});
-        let name = format!("mcp_liar_t{slot}");
+    async fn chat(&mut self, shot: &Shot, place: usize) -> Vec<String> {
+        let query = json!({"query": format!("t{place} {}", shot.start(200))});
+        let name = format!("mcp_liar_t{place}");
         let calls = vec![
             ("find_tools", query.to_string()),
             (name.as_str(), json!({"q": liar::ON_PURPOSE}).to_string()),
