@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 
-use super::{AnyTool, Provenance, Run, ToolOutput};
+use super::{AnyTool, Provenance, Run, ToolOutput, room};
 use crate::settings::{self, TOOL_RESULT_LIMIT, Values};
 use crate::untrusted::escaped;
 
@@ -37,21 +37,36 @@ pub async fn execute(
     };
     // A tool that has details to report about a failure returns them with `success: false`.
     let has_failed = |fields: &Map<String, Value>| fields.get("success") == Some(&Value::Bool(false));
-    let (text, success, meaning) = match outcome {
+    let (fields, success, meaning) = match outcome {
         Ok(ToolOutput { output: fields, .. }) if has_failed(&fields) => {
-            (Value::Object(fields).to_string(), false, Provenance::default())
+            (Value::Object(fields), false, Provenance::default())
         }
         Ok(ToolOutput { output: mut fields, meaning }) => {
             fields.insert("success".to_owned(), true.into());
-            (Value::Object(fields).to_string(), true, meaning)
+            (Value::Object(fields), true, meaning)
         }
-        Err(sentence) => {
-            (json!({"success": false, "error": sentence}).to_string(), false, Provenance::default())
-        }
+        Err(sentence) => (json!({"success": false, "error": sentence}), false, Provenance::default()),
     };
     let limit = usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX);
-    ToolResult { text: cut(escaped(&text), limit), success, meaning }
+    ToolResult { text: bounded(&fields, limit), success, meaning }
 }
+
+/// A result within `limit` characters. Tools see to it that theirs fit; if one does not, its end is cut off, but never
+/// the mark that it is a stranger's text.
+fn bounded(fields: &Value, limit: usize) -> String {
+    let text = escaped(&fields.to_string());
+    if fields["untrusted"] != true || text.chars().count() <= limit {
+        return cut(text, limit);
+    }
+    let (beginning, _) = room::beginning(&text, limit.saturating_sub(AROUND_BEGINNING));
+    let note = "The result was too long. This is the beginning of it.";
+    let marked =
+        json!({"beginning": beginning, "note": note, "success": fields["success"], "untrusted": true});
+    escaped(&marked.to_string())
+}
+
+/// What the beginning of a result stands in, in characters.
+const AROUND_BEGINNING: usize = 150;
 
 /// Parses the arguments. Empty text and `null` mean "no arguments".
 pub(super) fn parse(arguments: &str) -> Result<Map<String, Value>, String> {
@@ -189,6 +204,24 @@ mod tests {
             assert_eq!(result.meaning.taint, taint, "{act}");
             assert_eq!(result.meaning.mentions, mentions, "{act}");
         }
+    }
+
+    /// A result that does not fit loses its end, but stays JSON and keeps its mark.
+    #[test]
+    fn a_strangers_text_keeps_its_mark_when_it_is_cut() {
+        for text in ["x".repeat(9_000), "\u{2028}\"\\".repeat(3_000)] {
+            for success in [true, false] {
+                let long = json!({"text": text, "success": success, "untrusted": true});
+                let told = bounded(&long, 1_000);
+                let read: Value = serde_json::from_str(&told).unwrap();
+                assert!(told.chars().count() <= 1_000, "{}", told.chars().count());
+                assert_eq!((&read["untrusted"], &read["success"]), (&json!(true), &json!(success)));
+                assert!(read["beginning"].as_str().unwrap().starts_with("{\"success\""), "{told}");
+            }
+        }
+        let short = json!({"text": "hi", "untrusted": true});
+        assert_eq!(bounded(&short, 1_000), short.to_string());
+        assert!(bounded(&json!({"text": "x".repeat(9_000)}), 1_000).contains("[Cut off"));
     }
 
     #[tokio::test]

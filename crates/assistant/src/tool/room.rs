@@ -14,6 +14,16 @@ pub fn room(values: &Values) -> usize {
     usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX).saturating_sub(FRAME)
 }
 
+/// What the executor adds to a result: that the call succeeded.
+const SUCCEEDED: usize = 24;
+
+/// How many characters of JSON a text may take beside the rest of its result, which others may have written as well.
+pub fn beside(rest: &impl Serialize, values: &Values) -> usize {
+    let limit = usize::try_from(values.number(&TOOL_RESULT_LIMIT)).unwrap_or(usize::MAX);
+    let taken = serde_json::to_string(rest).map_or(usize::MAX, |json| escaped(&json).chars().count());
+    limit.saturating_sub(taken).saturating_sub(SUCCEEDED)
+}
+
 /// The first items that fit into `room` characters of JSON, and how many do not.
 pub fn fitting<T: Serialize>(items: Vec<T>, room: usize) -> (Vec<T>, usize) {
     let size = |item: &T| {

@@ -91,6 +91,7 @@ const FIELDS: &[&str] = &[
     "address",
     "app",
     "app_label",
+    "beginning",
     "body",
     "can_reply",
     "category",

@@ -214,34 +214,34 @@ impl Tool for ReadSms {
         let Found { source, sms } = meant(&self.received, View::Model(eyes), input.id).await?;
         let address = sms.address.clone();
         let name = db.read(move |tx| names::beside(tx, address.as_written())).await?;
-        let (body, note) = bounded(&eyes.see(&sms.body), &values);
         let identity = identity_name(sms.id.0, sms.date.as_millisecond(), sms.address.as_written());
-        let output = ReadSmsOutput {
+        let body = eyes.see(&sms.body);
+        let around = ReadSmsOutput {
             id: sms.id,
             date: sms.date.as_millisecond(),
             date_local: local(sms.date, &self.clock.zone()),
-            body,
+            body: Untrusted::default(),
             from: sms.address,
             name,
             phone: self.received.phone_names().await?.name(source),
             is_read: sms.read,
-            note,
+            note: None,
             untrusted: true,
         };
-        Ok(ToolOutput::with_messages(output, vec![identity]))
+        Ok(ToolOutput::with_messages(around.with(&body, &values), vec![identity]))
     }
 }
 
-/// The part of a body that fits into a result, with a note if it was cut.
-fn bounded(body: &Untrusted, values: &Values) -> (Untrusted, Option<String>) {
-    let (shown, cut) = room::beginning(body.as_written(), room::room(values));
-    let note = cut.then(|| {
-        format!(
-            "This is only the beginning; the message has {} characters.",
-            body.as_written().chars().count()
-        )
-    });
-    (Untrusted::new(shown), note)
+impl ReadSmsOutput {
+    /// With the part of a body that fits beside the rest, and a note if it was cut. The sender and the names may be long
+    /// as well; if the result did not fit, its end would be cut off, and with it the mark that it is a stranger's text.
+    fn with(self, body: &Untrusted, values: &Values) -> Self {
+        let length = body.as_written().chars().count();
+        let note = format!("This is only the beginning; the message has {length} characters.");
+        let noted = Self { note: Some(note), ..self };
+        let (shown, is_cut) = room::beginning(body.as_written(), room::beside(&noted, values));
+        Self { body: Untrusted::new(shown), note: noted.note.filter(|_| is_cut), ..noted }
+    }
 }
 
 /// The message with that id. Fails if the phone has reused the id for a message from another sender, which only the
@@ -328,4 +328,35 @@ async fn named(db: &Db, found: Vec<Found>) -> Result<Vec<(Option<Untrusted>, Fou
     let name =
         |tx: &Transaction<'_>, found: Found| Ok((names::beside(tx, found.sms.address.as_written())?, found));
     db.read(move |tx| found.into_iter().map(|found| name(tx, found)).collect()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::untrusted::escaped;
+
+    /// However long the sender and the names are, the result fits, stays JSON and keeps its mark.
+    #[test]
+    fn a_long_message_of_a_long_sender_keeps_its_mark() {
+        let long = Untrusted::new("a\u{2028}\"".repeat(60));
+        let around = ReadSmsOutput {
+            id: SmsId(1),
+            from: long.clone(),
+            name: Some(long.clone()),
+            phone: Some("Pixel".repeat(20)),
+            date: 1,
+            date_local: "2026-11-17T10:00:00+01:00".to_owned(),
+            body: Untrusted::default(),
+            is_read: false,
+            note: None,
+            untrusted: true,
+        };
+        for (body, is_cut) in [("Hi".to_owned(), false), ("x\n".repeat(20_000), true)] {
+            let read = around.clone().with(&Untrusted::new(body), &Values::default());
+            let json = serde_json::to_string(&read).unwrap();
+            assert!(escaped(&json).chars().count() + 16 <= 8_000, "it would be cut off");
+            assert_eq!(read.note.is_some(), is_cut);
+            assert!(!read.body.is_blank());
+        }
+    }
 }
