@@ -1,6 +1,6 @@
 //! Keeps the connections to MCP servers: connects in the background and on demand, and tries again after a while.
 //!
-//! A dead, slow or lying server costs nobody else anything: each has a [`Slot`] of its own, and whoever does not call
+//! A dead, slow or lying server costs nobody else anything: each has a slot of its own, and whoever does not call
 //! its tools does not wait for it.
 
 use std::collections::BTreeMap;

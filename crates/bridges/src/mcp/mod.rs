@@ -5,10 +5,10 @@
 //! Kai ── server                over HTTP
 //! ```
 //!
-//! A server is a stranger: everything that it sends is bounded before the SDK sees it ([`bounds`], [`http`], [`asked`]), and
-//! whoever notices first why a connection cannot go on says so in a [`Fault`](fault::Fault), so that nothing waits for
+//! A server is a stranger: everything that it sends is bounded before the SDK sees it (`bounds`, `http`, `asked`), and
+//! whoever notices first why a connection cannot go on says so in a `Fault`, so that nothing waits for
 //! an answer that will never come. A program is started by its **leash**: Kai itself, started again (`kai __leash`),
-//! which ends the program when Kai lets go of it or dies. Signing in ([`sign_in`]) listens on this machine only while
+//! which ends the program when Kai lets go of it or dies. Signing in (`sign_in`) listens on this machine only while
 //! it runs.
 
 mod asked;
