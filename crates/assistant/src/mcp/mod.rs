@@ -5,6 +5,8 @@
 //! approved. The rest decides: [`naming`], [`text`], [`finding`], [`import`].
 
 pub mod finding;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod hub;
 pub mod import;
 pub mod naming;
