@@ -234,13 +234,10 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
             (icons::build(), said::ledger_failed(lang.tool_name(tool), *result_chars), None)
         }
         Record::McpCall { server, tool, bytes, by_hand, .. } => {
-            let tool = foreign_name(tool);
-            let called = if *by_hand { said::ledger_mcp_called_by_you } else { said::ledger_mcp_called };
-            (icons::outward(), called(tool, server, *bytes), None)
+            (icons::outward(), called_at_server(foreign_name(tool), server, *bytes, *by_hand), None)
         }
         Record::McpResult { server, tool, success, bytes, .. } => {
-            let returned = if *success { said::ledger_mcp_returned } else { said::ledger_mcp_failed };
-            (icons::build(), returned(foreign_name(tool), server, *bytes), None)
+            (icons::build(), ended_at_server(foreign_name(tool), server, *bytes, *success), None)
         }
         Record::Click { tool, arguments, allowed, unanswered, .. } => {
             (icons::tap(), clicked(lang.tool_name(tool), *allowed, *unanswered), Some(arguments))
@@ -278,6 +275,24 @@ fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
 /// The name that an MCP server uses for its tool.
 fn foreign_name(tool: &str) -> &str {
     kai_words::foreign(tool).map_or(tool, |(_, name)| name)
+}
+
+/// A call of a tool of an MCP server.
+fn called_at_server(tool: &str, server: &str, bytes: usize, by_hand: bool) -> Said {
+    if by_hand {
+        said::ledger_mcp_called_by_you(tool, server, bytes)
+    } else {
+        said::ledger_mcp_called(tool, server, bytes)
+    }
+}
+
+/// What came of such a call.
+fn ended_at_server(tool: &str, server: &str, bytes: usize, success: bool) -> Said {
+    if success {
+        said::ledger_mcp_returned(tool, server, bytes)
+    } else {
+        said::ledger_mcp_failed(tool, server, bytes)
+    }
 }
 
 /// What the user answered when Kai asked about a call.
