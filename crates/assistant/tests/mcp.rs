@@ -170,7 +170,7 @@ impl Stage {
         let db = Db::in_memory(MIGRATIONS).unwrap();
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let played = Arc::new(Played { tools: Mutex::new(tools.to_vec()), ..Played::default() });
-        let hub = Hub::new(db.clone(), clock.clone(), Arc::new(Stagehand(Arc::clone(&played))));
+        let hub = Hub::new(db.clone(), Arc::new(Stagehand(Arc::clone(&played))));
         let find =
             Entry { tool: Arc::new(FindTools { db: db.clone() }), governed: EnabledBy::Features(vec![]) };
         let toolbox = Toolbox::new(vec![find]).with_servers(hub.clone());

@@ -823,7 +823,7 @@ impl Driver<'_> {
 
     /// Stores the reply, and the ledger's record of each call, before any of the calls runs.
     async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, TurnError> {
-        let foreign = self.db.read(mcp::store::usable).await?;
+        let foreign = if reply.calls.is_empty() { vec![] } else { self.db.read(mcp::store::usable).await? };
         let (usage, hands) = (reply.usage, self.hands(progress, Codes::Hidden, &foreign));
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);

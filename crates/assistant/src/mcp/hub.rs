@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::port::{Connected, Connector, Launch, Link, LinkError, LinkEvent, Outcome, Progress, Secret};
 use super::{KnownTool, Server, ServerId, ToolText, store};
-use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::lock::lock;
 use crate::untrusted::Untrusted;
@@ -26,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(40);
 /// How long after a failure a server is tried again at first, and at most.
 const SOON: Duration = Duration::from_secs(2);
 const LATER: Duration = Duration::from_mins(5);
+/// How long a server has to stay connected to count as one that works.
+const STEADY: Duration = Duration::from_mins(1);
 /// How soon a server's changed list is read again, so that one that always changes it keeps nobody busy.
 const BETWEEN_LISTS: Duration = Duration::from_secs(5);
 /// How long after the start servers are connected that nobody has called yet. Starting programs would slow the first
@@ -74,7 +75,6 @@ impl CallError {
 #[derive(Clone)]
 pub struct Hub {
     db: Db,
-    clock: Arc<dyn Clock>,
     connector: Arc<dyn Connector>,
     slots: Arc<Mutex<BTreeMap<ServerId, Arc<Slot>>>>,
     /// Counts the changes of any server's status.
@@ -97,8 +97,8 @@ struct Slot {
 }
 
 impl Hub {
-    pub fn new(db: Db, clock: Arc<dyn Clock>, connector: Arc<dyn Connector>) -> Self {
-        Self { db, clock, connector, slots: Arc::default(), changes: watch::Sender::default() }
+    pub fn new(db: Db, connector: Arc<dyn Connector>) -> Self {
+        Self { db, connector, slots: Arc::default(), changes: watch::Sender::default() }
     }
 
     /// Tells when the status of a server changes.
@@ -179,13 +179,15 @@ impl Hub {
                 let mut anew = slot.anew.subscribe();
                 let pause = match self.connected(&slot).await {
                     Ok(link) => {
-                        failures = 0;
+                        let began = Instant::now();
                         tokio::select! {
                             why = self.listen(&slot, link.as_ref()) => self.lost(&slot, why).await,
                             // Whoever dropped the connection makes the next one, or lets this do it.
                             Ok(()) = anew.changed() => continue,
                         }
-                        SOON
+                        // One that ends as soon as it is connected is not started again and again.
+                        failures = if began.elapsed() < STEADY { failures + 1 } else { 1 };
+                        pause_after(failures)
                     }
                     // Only the user can change that, and then wakes it.
                     Err(CallError::Link(LinkError::SignIn)) => LATER,
@@ -343,11 +345,6 @@ impl Hub {
             }
         });
         Ok(signing_in.url)
-    }
-
-    /// What time it is, for whoever stores something about servers.
-    pub fn clock(&self) -> &dyn Clock {
-        self.clock.as_ref()
     }
 }
 

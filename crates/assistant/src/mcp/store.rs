@@ -248,7 +248,9 @@ pub fn approve(tx: &Transaction<'_>, id: ServerId, name: &str, seen: &str) -> Re
         return Ok(false);
     };
     tx.execute(
-        "UPDATE mcp_tools SET approved = ?3, latest = ?3 WHERE server = ?1 AND name = ?2",
+        // What the user let another text do does not count for this one.
+        "UPDATE mcp_tools SET dont_ask = iif(approved IS ?3, dont_ask, 0), in_tasks = iif(approved IS ?3, in_tasks, 0),
+                approved = ?3, latest = ?3 WHERE server = ?1 AND name = ?2",
         params![id, name, written(&latest)],
     )?;
     Ok(true)
@@ -320,6 +322,9 @@ mod tests {
         assert!(note(std::slice::from_ref(&other)));
         assert_eq!((tools_of(&db, id)[0].standing(), usable()), (Standing::Changed, 0));
         assert!(!approve_as(&first), "the server says something else by now");
+        db.write_now(|tx| set_tool(tx, "mcp_time_now", ToolSwitch::DontAsk, true)).unwrap();
+        assert!(approve_as(&other) && !tools_of(&db, id)[0].dont_ask, "it was said of another text");
+        assert!(note(std::slice::from_ref(&first)) && approve_as(&first));
         assert!(note(&[]));
         assert_eq!((tools_of(&db, id)[0].standing(), usable()), (Standing::Gone, 0));
         assert!(note(std::slice::from_ref(&first)));

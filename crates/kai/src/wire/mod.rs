@@ -208,7 +208,7 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         .push(Entry { tool: Arc::new(FindTools { db: db.clone() }), governed: EnabledBy::Features(vec![]) });
     let toolbox = Toolbox::new(entries);
     let toolbox = match &machine.servers {
-        Some(servers) => toolbox.with_servers(Hub::new(db.clone(), Arc::clone(clock), Arc::clone(servers))),
+        Some(servers) => toolbox.with_servers(Hub::new(db.clone(), Arc::clone(servers))),
         None => toolbox,
     };
     if home.is_demo() { toolbox.apart() } else { toolbox }
