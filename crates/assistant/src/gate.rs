@@ -103,7 +103,6 @@ enum Reach {
     /// that with it.
     Looks,
     /// Creates a draft; the user approves it by tapping Send.
-    #[cfg_attr(not(feature = "sms"), expect(dead_code, reason = "drafts are of the foss edition"))]
     Stages,
     /// Changes what Kai remembers or does later.
     Persists,
@@ -125,12 +124,13 @@ enum Reach {
 
 const TABLE: &[(&str, Reach)] = &[
     ("cancel_task", Reach::Changes),
-    #[cfg(feature = "sms")]
     ("check_drafts", Reach::Looks),
+    ("check_email", Reach::Looks),
     #[cfg(feature = "sms")]
     ("check_sms", Reach::Looks),
     #[cfg(feature = "notifications")]
     ("check_notifications", Reach::Looks),
+    ("compose_email", Reach::Stages),
     ("create_calendar_event", Reach::Changes),
     #[cfg(feature = "notifications")]
     ("dismiss_notification", Reach::Changes),
@@ -147,6 +147,10 @@ const TABLE: &[(&str, Reach)] = &[
     ("memory_store", Reach::Persists),
     ("promote_learning", Reach::Proposes),
     ("open_url", Reach::Visits),
+    ("read_email", Reach::Looks),
+    ("reply_email", Reach::Stages),
+    ("search_email", Reach::Looks),
+    ("setup_email", Reach::Looks),
     #[cfg(feature = "notifications")]
     ("read_notification", Reach::Looks),
     #[cfg(feature = "notifications")]
@@ -175,13 +179,15 @@ fn reach(tool: &str) -> Option<Reach> {
 
 /// The tools that guests may call. Each reads, or makes a draft that waits for the user's tap.
 const FOR_GUESTS: &[&str] = &[
-    #[cfg(feature = "sms")]
     "check_drafts",
+    "check_email",
     #[cfg(feature = "notifications")]
     "check_notifications",
     #[cfg(feature = "sms")]
     "check_sms",
+    "compose_email",
     "list_tasks",
+    "read_email",
     #[cfg(feature = "notifications")]
     "read_notification",
     #[cfg(feature = "sms")]
@@ -190,6 +196,8 @@ const FOR_GUESTS: &[&str] = &[
     "reply_notification",
     #[cfg(feature = "sms")]
     "reply_sms",
+    "reply_email",
+    "search_email",
     #[cfg(feature = "notifications")]
     "search_notifications",
     #[cfg(feature = "sms")]
@@ -358,12 +366,13 @@ mod tests {
     /// address that was listed. Written by hand, because these are what we promise.
     const PROMISED: &[(&str, &str)] = &[
         ("cancel_task", "run run ask  no no no  no no no  no no no"),
-        #[cfg(feature = "sms")]
         ("check_drafts", "run run run  run run run  run run run  run run run"),
+        ("check_email", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "notifications")]
         ("check_notifications", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
         ("check_sms", "run run run  run run run  run run run  run run run"),
+        ("compose_email", "run run run  run run run  run run run  run run run"),
         ("create_calendar_event", "run run ask  no no no  no no no  no no no"),
         #[cfg(feature = "notifications")]
         ("dismiss_notification", "run run ask  no no no  no no no  no no no"),
@@ -379,15 +388,18 @@ mod tests {
         ("memory_store", "run ask ask  no no no  no no no  no no no"),
         ("open_url", "run run ask  no no no  no no no  no no no"),
         ("promote_learning", "no no no  run run run  run run run  no no no"),
+        ("read_email", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "notifications")]
         ("read_notification", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
         ("read_sms", "run run run  run run run  run run run  run run run"),
+        ("reply_email", "run run run  run run run  run run run  run run run"),
         #[cfg(all(feature = "sms", feature = "notifications"))]
         ("reply_notification", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
         ("reply_sms", "run run run  run run run  run run run  run run run"),
         ("schedule_task", "run ask ask  no no no  no no no  no no no"),
+        ("search_email", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "notifications")]
         ("search_notifications", "run run run  run run run  run run run  run run run"),
         #[cfg(feature = "sms")]
@@ -396,6 +408,7 @@ mod tests {
         #[cfg(feature = "sms")]
         ("send_sms", "run run run  run run run  run run run  run run run"),
         ("set_alarm", "run run ask  no no no  no no no  no no no"),
+        ("setup_email", "run run run  run run run  run run run  no no no"),
         ("shell_command", "run ask ask  no no no  no no no  no no no"),
         ("web_search", "run run ask  no no no  run run no  no no no"),
     ];

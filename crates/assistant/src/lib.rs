@@ -7,6 +7,8 @@ pub mod attachments;
 pub mod clock;
 pub mod db;
 pub mod device;
+pub mod drafts;
+pub mod email;
 pub mod errands;
 pub mod gate;
 pub mod guests;
@@ -25,11 +27,11 @@ pub mod models;
 pub mod moment;
 #[cfg(feature = "notifications")]
 pub mod notifications;
-#[cfg(feature = "sms")]
 pub mod outbox;
 pub mod pending;
 #[cfg(any(feature = "sms", feature = "notifications"))]
 pub mod phones;
+pub mod secret;
 pub mod settings;
 #[cfg(feature = "sms")]
 pub mod sms;
@@ -72,17 +74,11 @@ pub const MIGRATIONS: &[db::Migration] = &[
     heartbeat::MIGRATION,
     heartbeat::BANNER,
     heartbeat::ESTIMATES,
-    #[cfg(feature = "sms")]
     outbox::MIGRATION,
-    #[cfg(feature = "sms")]
     outbox::QUOTES,
-    #[cfg(feature = "sms")]
     outbox::ANNOUNCED,
-    #[cfg(feature = "sms")]
     outbox::KINDS,
-    #[cfg(feature = "sms")]
     outbox::EDITED,
-    #[cfg(feature = "sms")]
     outbox::OWN,
     #[cfg(feature = "sms")]
     sms::MIGRATION,
@@ -104,6 +100,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     models::VISION,
     mcp::MIGRATION,
     guests::MIGRATION,
-    #[cfg(feature = "sms")]
     outbox::GUESTS,
+    outbox::MAIL,
 ];

@@ -174,9 +174,7 @@ fn build(roots: Arc<RootCertStore>, limits: &Limits) -> Result<Client, Box<dyn E
 }
 
 fn builder(roots: Arc<RootCertStore>) -> Result<ClientBuilder, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    let tls = tls.with_root_certificates(roots).with_no_client_auth();
+    let tls = tls(roots)?;
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
         // A redirected POST would become a GET, or send the key to another server.
@@ -190,6 +188,17 @@ fn builder(roots: Arc<RootCertStore>) -> Result<ClientBuilder, rustls::Error> {
 /// A client builder for other code that uses HTTP: our root certificates, no redirects, no proxy.
 pub fn client_builder() -> Result<ClientBuilder, String> {
     builder(trusted()).map_err(|cause| cause.to_string())
+}
+
+/// The TLS settings with our root certificates, for connections that are not HTTP.
+pub fn tls_config() -> Result<ClientConfig, rustls::Error> {
+    tls(trusted())
+}
+
+fn tls(roots: Arc<RootCertStore>) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(tls.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// A short reason why a request by such a client got no answer.

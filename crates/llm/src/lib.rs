@@ -42,7 +42,7 @@ pub use config::{Config, Key};
 pub use detail::{Detail, Hint, Unexpected};
 pub use error::ModelError;
 pub use format::Format;
-pub use http::{Http, Limits, client_builder, why_no_answer};
+pub use http::{Http, Limits, client_builder, tls_config, why_no_answer};
 pub use message::{CallId, Message, Reply, ToolCall, ToolSpec, Usage};
 pub use model::{Deltas, Model, Place, Replying, Request};
 pub use picture::{Encoded, Media, Picture};

@@ -17,7 +17,7 @@ use crate::attachments::{self, Attachment, FileKind, base64};
 use crate::db::{DbError, Migration};
 use crate::gate::Level;
 use crate::hex;
-use crate::settings::Values;
+use crate::settings::{CODE_REDACTION_ENABLED, Values};
 use crate::tool::Provenance;
 use crate::untrusted::Attached;
 
@@ -251,7 +251,11 @@ impl Whole {
 
     /// Which codes must be hidden from a model or an export file.
     pub(crate) fn kept(&self, values: &Values) -> Kept {
-        Kept { codes: self.codes, hiding: hides(values), reports: self.kind == Kind::Heartbeat }
+        Kept {
+            codes: self.codes,
+            hiding: values.on(&CODE_REDACTION_ENABLED),
+            reports: self.kind == Kind::Heartbeat,
+        }
     }
 }
 
@@ -336,18 +340,11 @@ pub fn shown_codes(tx: &Transaction<'_>, id: ConversationId) -> Result<KnownCode
 
 /// Which codes must be hidden from the model of this conversation.
 pub(super) fn kept(tx: &Transaction<'_>, id: ConversationId, values: &Values) -> Result<Kept, DbError> {
-    Ok(Kept { codes: codes(tx, id)?, hiding: hides(values), reports: is_heartbeat(tx, id)? })
-}
-
-#[cfg(any(feature = "sms", feature = "notifications"))]
-fn hides(values: &Values) -> bool {
-    values.on(&crate::settings::CODE_REDACTION_ENABLED)
-}
-
-/// An edition that reads no messages has no codes to hide.
-#[cfg(not(any(feature = "sms", feature = "notifications")))]
-fn hides(_: &Values) -> bool {
-    false
+    Ok(Kept {
+        codes: codes(tx, id)?,
+        hiding: values.on(&CODE_REDACTION_ENABLED),
+        reports: is_heartbeat(tx, id)?,
+    })
 }
 
 /// Whether this is the conversation of unattended runs. Its content derives from text that other people wrote.

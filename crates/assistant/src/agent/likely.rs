@@ -20,7 +20,6 @@ const RARE: &[&str] = &[
     "open_url",
     "list_tasks",
     "set_alarm",
-    #[cfg(feature = "sms")]
     "check_drafts",
     #[cfg(feature = "notifications")]
     "search_notifications",

@@ -32,7 +32,6 @@ const LISTS_TASKS: &str = "list_tasks";
 /// Tools whose results are in Kai's own words.
 const OWN_TOOLS: &[&str] = &[
     "cancel_task",
-    #[cfg(feature = "sms")]
     "check_drafts",
     "create_calendar_event",
     #[cfg(feature = "notifications")]

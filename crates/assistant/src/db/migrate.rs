@@ -182,7 +182,6 @@ mod tests {
     }
 
     /// Drafts from before there were guests keep who staged them, and no number is used twice.
-    #[cfg(feature = "sms")]
     #[test]
     fn older_drafts_keep_who_staged_them() {
         let mut conn = Connection::open_in_memory().unwrap();

@@ -20,7 +20,6 @@ use kai_words::Said;
 use rusqlite::Transaction;
 
 use crate::db::DbError;
-#[cfg(feature = "sms")]
 use crate::outbox::NewDraft;
 use crate::source::SourceId;
 use crate::untrusted::Untrusted;
@@ -171,7 +170,6 @@ pub trait MessageSource: Send + Sync {
     ) -> Result<Option<Quote>, DbError>;
     fn mark(&self, tx: &Transaction<'_>, id: &str, mark: Mark) -> Result<(), DbError>;
     /// The user's answer to the message, for the outbox.
-    #[cfg(feature = "sms")]
     fn reply(
         &self,
         tx: &Transaction<'_>,

@@ -55,7 +55,6 @@ impl MessageSource for Dated {
     fn mark(&self, _: &Transaction<'_>, _: &str, _: Mark) -> Result<(), DbError> {
         Ok(())
     }
-    #[cfg(feature = "sms")]
     fn reply(&self, _: &Transaction<'_>, _: &str, _: String, _: Timestamp) -> Result<NewDraft, NoReply> {
         Err(NoReply::Gone)
     }

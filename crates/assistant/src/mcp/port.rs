@@ -1,16 +1,16 @@
 //! The port to MCP servers: how one is reached, and what it can be asked. A bridge implements [`Connector`] and [`Link`].
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use kai_words::{Said, said};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use zeroize::Zeroizing;
 
 use super::ToolText;
 use crate::untrusted::Untrusted;
+
+pub use crate::secret::Secret;
 
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -22,26 +22,6 @@ pub enum Transport {
     Stdio { command: String, args: Vec<String> },
     /// A server that is reached over HTTP.
     Http { url: String },
-}
-
-/// A value that must not be shown or logged: a header, an environment variable, tokens.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Zeroizing<String>);
-
-impl Secret {
-    pub fn new(value: impl Into<String>) -> Self {
-        Self(Zeroizing::new(value.into()))
-    }
-
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
 }
 
 /// Stores the tokens of a sign-in, which servers renew from time to time.

@@ -9,16 +9,13 @@ use kai_words::{Said, said};
 use rusqlite::{Row, Transaction, params};
 
 use super::record::ChatMessage;
-#[cfg(feature = "sms")]
 use super::replying;
 use super::sources::Sources;
 use super::view::{PhoneNames, Wanted as Search, Whole};
 use super::{NotificationId, QUEUE, Record, store};
 use crate::db::DbError;
-#[cfg(feature = "sms")]
 use crate::inbox::NoReply;
 use crate::inbox::{Clearing, Item, Key, Line, Mark, Message, MessageSource, Phones, Quote, Show, Wanted};
-#[cfg(feature = "sms")]
 use crate::outbox::NewDraft;
 use crate::pending::{self, Waiting};
 use crate::phones;
@@ -234,7 +231,6 @@ impl MessageSource for NotificationSource {
         }
     }
 
-    #[cfg(feature = "sms")]
     fn reply(
         &self,
         tx: &Transaction<'_>,

@@ -118,6 +118,7 @@ fn reply(record: &Record, body: String, run: &Run) -> NewDraft {
         to,
         app: Some(app),
         body,
+        mail: None,
         in_reply_to: Some(ReplyTo::Notification(record.id.as_str().to_owned())),
         quoted: Some(record.gist()),
         known_contact: true,

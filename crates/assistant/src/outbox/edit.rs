@@ -1,12 +1,13 @@
 //! What becomes of a draft that the user edits. Pure.
 //!
-//! The user can change the text and, of an SMS, the number, as long as it was certainly not sent. It keeps its id and
-//! gets another digest, so that a tap on what was shown before is refused.
+//! The user can change the text, of an SMS the number, and of a mail its addresses and subject, as long as it was
+//! certainly not sent. It keeps its id and gets another digest, so that a tap on what was shown before is refused.
 
 use kai_words::{Said, said};
 
 use super::body::{self, Unsendable};
-use super::{Channel, Draft, DraftId, Status, number};
+use super::mail::Envelope;
+use super::{Channel, Draft, DraftId, Status, address, number};
 
 /// What the user typed over a draft. `None` leaves a part as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,16 @@ pub struct Edit {
     pub seen: String,
     pub to: Option<String>,
     pub body: Option<String>,
+    /// Only mails have these.
+    pub mail: MailEdit,
+}
+
+/// What the user typed over the headers of a mail.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MailEdit {
+    pub cc: Option<String>,
+    pub bcc: Option<String>,
+    pub subject: Option<String>,
 }
 
 /// Why a draft cannot be edited like this.
@@ -30,9 +41,17 @@ pub enum Unfit {
     /// The reply to a notification goes to whom that came from.
     FixedRecipient,
     NoNumber,
+    /// Something that was typed is no mail address.
+    NoAddress,
+    /// Nobody would receive the mail.
+    Nobody,
+    /// The subject is too long, or more than one line.
+    Subject,
     Empty,
-    /// It has this many characters.
-    TooLong(usize),
+    TooLong {
+        length: usize,
+        most: usize,
+    },
 }
 
 impl Unfit {
@@ -44,8 +63,11 @@ impl Unfit {
             Self::MayHaveBeenSent => said::drafts_edit_may_be_sent(),
             Self::FixedRecipient => said::drafts_edit_fixed(),
             Self::NoNumber => said::drafts_edit_no_number(),
+            Self::NoAddress => said::drafts_edit_no_address(),
+            Self::Nobody => said::drafts_edit_nobody(),
+            Self::Subject => said::drafts_edit_subject(),
             Self::Empty => said::drafts_edit_empty(),
-            Self::TooLong(length) => said::drafts_edit_too_long(length, body::LONGEST),
+            Self::TooLong { length, most } => said::drafts_edit_too_long(length, most),
         }
     }
 }
@@ -54,7 +76,8 @@ impl From<Unsendable> for Unfit {
     fn from(why: Unsendable) -> Self {
         match why {
             Unsendable::Empty => Self::Empty,
-            Unsendable::TooLong(length) => Self::TooLong(length),
+            Unsendable::TooLong { length, most } => Self::TooLong { length, most },
+            Unsendable::Subject => Self::Subject,
         }
     }
 }
@@ -76,7 +99,24 @@ pub fn number(typed: &str) -> Result<String, Unfit> {
 
 /// Whether the message would go to somebody else, so that what is known about the recipient no longer holds.
 pub(super) fn goes_elsewhere(before: &Draft, after: &Draft) -> bool {
-    before.to != after.to && !number::same(&before.to, &after.to)
+    match before.channel {
+        Channel::Sms | Channel::Notification => before.to != after.to && !number::same(&before.to, &after.to),
+        Channel::Email => {
+            let (before, after) = (before.everybody(), after.everybody());
+            !after.split(", ").all(|one| before.split(", ").any(|known| address::same(known, one)))
+        }
+    }
+}
+
+/// Whether it still goes to somebody who was to receive the answer.
+fn still_answers(before: &Draft, after: &Draft) -> bool {
+    match before.channel {
+        Channel::Sms | Channel::Notification => !goes_elsewhere(before, after),
+        Channel::Email => before.to.split(", ").any(|known| {
+            let everybody = after.everybody();
+            everybody.split(", ").any(|one| address::same(known, one))
+        }),
+    }
 }
 
 /// The draft as it is after the edit: it waits for a tap, whatever became of an earlier one. To another number it is no
@@ -89,18 +129,49 @@ pub(super) fn edited(before: &Draft, edit: &Edit) -> Result<Draft, Unfit> {
     let to = match (before.channel, &edit.to) {
         (Channel::Sms, Some(typed)) => number(typed)?,
         (Channel::Notification, Some(typed)) if *typed != before.to => return Err(Unfit::FixedRecipient),
+        (Channel::Email, Some(typed)) => addresses(typed)?.join(", "),
         (_, None) | (Channel::Notification, Some(_)) => before.to.clone(),
     };
-    let body = match &edit.body {
-        Some(typed) => body::sendable(typed)?,
-        None => before.body.clone(),
+    let body = match (&edit.body, before.channel) {
+        (Some(typed), Channel::Email) => body::sendable_mail(typed)?,
+        (Some(typed), Channel::Sms | Channel::Notification) => body::sendable(typed)?,
+        (None, _) => before.body.clone(),
     };
-    let after =
-        Draft { to, body, edited: true, status: Status::Pending, composed_at: None, ..before.clone() };
-    if goes_elsewhere(before, &after) {
-        return Ok(Draft { in_reply_to: None, quoted: None, ..after });
+    let mail = before.mail.as_ref().map(|mail| headers(mail, &edit.mail)).transpose()?;
+    let (edited, status, composed_at) = (true, Status::Pending, None);
+    let after = Draft { to, body, mail, edited, status, composed_at, ..before.clone() };
+    if after.channel == Channel::Email && after.everybody().is_empty() {
+        return Err(Unfit::Nobody);
     }
-    Ok(after)
+    Ok(if still_answers(before, &after) { after } else { no_answer(after) })
+}
+
+/// The draft as a message of its own.
+fn no_answer(draft: Draft) -> Draft {
+    let mail = draft.mail.map(|mail| Envelope { in_reply_to: None, references: vec![], ..mail });
+    Draft { in_reply_to: None, quoted: None, mail, ..draft }
+}
+
+/// The headers of a mail as they are after the edit.
+fn headers(before: &Envelope, edit: &MailEdit) -> Result<Envelope, Unfit> {
+    let list = |typed: &Option<String>, before: &[String]| match typed {
+        Some(typed) => addresses(typed),
+        None => Ok(before.to_vec()),
+    };
+    Ok(Envelope {
+        cc: list(&edit.cc, &before.cc)?,
+        bcc: list(&edit.bcc, &before.bcc)?,
+        subject: match &edit.subject {
+            Some(typed) => body::subject(typed)?,
+            None => before.subject.clone(),
+        },
+        ..before.clone()
+    })
+}
+
+/// The addresses that were typed.
+pub fn addresses(typed: &str) -> Result<Vec<String>, Unfit> {
+    address::list(typed).map_err(|_| Unfit::NoAddress)
 }
 
 #[cfg(test)]
@@ -121,6 +192,7 @@ mod tests {
             to: "+491715550100".to_owned(),
             app: None,
             body: "Hi".to_owned(),
+            mail: None,
             in_reply_to: Some(ReplyTo::Sms(42)),
             quoted: Some(Untrusted::new("Dinner?")),
             first_contact: false,
@@ -138,7 +210,7 @@ mod tests {
 
     fn typed(before: &Draft, to: Option<&str>, body: Option<&str>) -> Edit {
         let (to, body) = (to.map(str::to_owned), body.map(str::to_owned));
-        Edit { draft: before.id, seen: before.digest(), to, body }
+        Edit { draft: before.id, seen: before.digest(), to, body, mail: MailEdit::default() }
     }
 
     #[test]
@@ -176,7 +248,7 @@ mod tests {
             ("no number", draft(), Some("Mom"), None, Unfit::NoNumber),
             ("nothing", draft(), Some(""), None, Unfit::NoNumber),
             ("no text", draft(), None, Some(" \n "), Unfit::Empty),
-            ("too long", draft(), None, Some(long.as_str()), Unfit::TooLong(10_001)),
+            ("too long", draft(), None, Some(long.as_str()), Unfit::TooLong { length: 10_001, most: 10_000 }),
             ("somebody else in a chat", reply, Some("Bob"), None, Unfit::FixedRecipient),
             ("being sent", with(Status::Sending), None, Some("x"), Unfit::Sending),
             ("sent", with(Status::Sent(Said::default())), None, Some("x"), Unfit::Sent),
@@ -186,6 +258,81 @@ mod tests {
         }
         let stale = Edit { seen: "0".repeat(64), ..typed(&draft(), None, Some("x")) };
         assert_eq!(edited(&draft(), &stale), Err(Unfit::Changed));
+    }
+
+    fn mail() -> Draft {
+        let envelope = Envelope {
+            from: "me@home.test".to_owned(),
+            cc: vec!["bob@example.org".to_owned()],
+            subject: "Re: Dinner".to_owned(),
+            message_id: "1@home.test".to_owned(),
+            in_reply_to: Some("0@example.org".to_owned()),
+            references: vec!["0@example.org".to_owned()],
+            ..Envelope::default()
+        };
+        let in_reply_to = Some(ReplyTo::Email("1.2.3".to_owned()));
+        let to = "alice@example.org".to_owned();
+        Draft { channel: Channel::Email, to, mail: Some(envelope), in_reply_to, ..draft() }
+    }
+
+    #[test]
+    fn a_mail_is_an_answer_as_long_as_it_goes_to_whom_it_answers() {
+        for (name, to, cc, is_answer, elsewhere) in [
+            ("nothing", None, None, true, false),
+            ("another spelling", Some("Alice <Alice@EXAMPLE.org>"), None, true, false),
+            ("without a copy", None, Some(""), true, false),
+            ("one more", Some("alice@example.org; carol@example.org"), None, true, true),
+            ("somebody else", Some("carol@example.org"), Some(""), false, true),
+            ("moved to Cc", Some("bob@example.org"), Some("alice@example.org"), true, false),
+        ] {
+            let before = mail();
+            let headers = MailEdit { cc: cc.map(str::to_owned), ..MailEdit::default() };
+            let edit = Edit { mail: headers, ..typed(&before, to, None) };
+            let after = edited(&before, &edit).unwrap();
+            assert_eq!(after.in_reply_to.is_some(), is_answer, "{name}");
+            let envelope = after.mail.clone().unwrap();
+            assert_eq!(
+                envelope.in_reply_to.is_some() && !envelope.references.is_empty(),
+                is_answer,
+                "{name}"
+            );
+            assert_eq!(goes_elsewhere(&before, &after), elsewhere, "{name}");
+            assert_eq!(envelope.message_id, "1@home.test", "{name}");
+        }
+    }
+
+    #[test]
+    fn the_headers_of_a_mail_are_checked_and_are_part_of_what_is_approved() {
+        let before = mail();
+        let headers = |cc: &str, bcc: &str, subject: &str| MailEdit {
+            cc: Some(cc.to_owned()),
+            bcc: Some(bcc.to_owned()),
+            subject: Some(subject.to_owned()),
+        };
+        let by =
+            |mail: MailEdit, to: Option<&str>| edited(&before, &Edit { mail, ..typed(&before, to, None) });
+        for (name, mail, to, expected) in [
+            ("no address", headers("bob", "", ""), None, Unfit::NoAddress),
+            ("no address in To", headers("", "", ""), Some("alice at home"), Unfit::NoAddress),
+            ("a header in the subject", headers("", "", "a\r\nBcc: x@y.test"), None, Unfit::Subject),
+            ("nobody", headers("", "", ""), Some(" "), Unfit::Nobody),
+        ] {
+            assert_eq!(by(mail, to), Err(expected), "{name}");
+        }
+        let changed = [
+            headers("", "", "Re: Dinner"),
+            headers("bob@example.org", "eve@example.org", "Re: Dinner"),
+            headers("bob@example.org", "", "Re: Lunch"),
+            headers("eve@example.org", "bob@example.org", "Re: Dinner"),
+        ];
+        let digests: std::collections::BTreeSet<String> = changed
+            .into_iter()
+            .map(|mail| by(mail, None).unwrap().digest())
+            .chain([before.digest()])
+            .collect();
+        assert_eq!(digests.len(), 5);
+        let hidden = headers("", "eve@example.org", "x");
+        assert_eq!(by(hidden, Some("")).unwrap().everybody(), "eve@example.org");
     }
 
     #[test]

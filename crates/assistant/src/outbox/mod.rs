@@ -1,21 +1,27 @@
 //! The outbox: the only way for Kai to send a message to another person. Every message is a draft here, and only the
 //! user's tap sends it.
 //!
-//! The path of a draft: a tool stages a [`Draft`] ([`store`]) for one phone ([`route`], pure) → the page or the command
+//! The path of a draft: a tool stages a [`Draft`] ([`store`]) for one phone or one mail account → the page or the command
 //! line shows it in full, with warnings ([`remarks`], pure) → the user taps, and the tap carries the hash of what was
-//! shown → [`door`] turns that tap into one [`Approved`](door::Approved) and hands it to the phone's sender → the draft
-//! becomes sent, failed, or, if Kai crashed or the phone did not answer, unknown.
+//! shown → [`door`] turns that tap into one [`Approved`](door::Approved) and hands it to the phone or the mail server →
+//! the draft becomes sent, failed, or, if Kai crashed or there was no answer, unknown.
 //!
 //! Before the tap the user can edit the draft ([`edit`], pure) or discard it, and take that back for a moment
 //! ([`discarded`]). Both go through the door, which no tool holds.
 
+pub mod address;
 pub(crate) mod body;
+pub mod copies;
 pub mod discarded;
 pub mod door;
 pub mod edit;
+#[cfg(feature = "sms")]
+pub mod exits;
+pub mod mail;
 pub mod number;
 mod reasons;
 pub mod remarks;
+#[cfg(feature = "sms")]
 pub mod route;
 pub mod segments;
 pub mod store;
@@ -31,6 +37,7 @@ use crate::guests::GuestId;
 use crate::hex;
 use crate::source::SourceId;
 use crate::untrusted::Untrusted;
+use mail::Envelope;
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "outbox/1", sql: include_str!("../../migrations/outbox.sql") };
@@ -46,6 +53,8 @@ pub(crate) const OWN: Migration =
     Migration { name: "outbox/own", sql: include_str!("../../migrations/outbox-own.sql") };
 pub(crate) const GUESTS: Migration =
     Migration { name: "outbox/guests", sql: include_str!("../../migrations/outbox-guests.sql") };
+pub(crate) const MAIL: Migration =
+    Migration { name: "outbox/mail", sql: include_str!("../../migrations/outbox-mail.sql") };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -58,6 +67,8 @@ pub enum Channel {
     Sms,
     /// As the reply that a notification offers.
     Notification,
+    /// As a mail.
+    Email,
 }
 
 impl Channel {
@@ -65,16 +76,18 @@ impl Channel {
         match self {
             Self::Sms => "sms",
             Self::Notification => "notification",
+            Self::Email => "email",
         }
     }
 
     /// The channel with that stored name. What has no known name cannot be an SMS, so it is never sent as one.
     fn stored(name: &str) -> Self {
-        if name == Self::Sms.as_str() { Self::Sms } else { Self::Notification }
+        [Self::Sms, Self::Email].into_iter().find(|one| one.as_str() == name).unwrap_or(Self::Notification)
     }
 }
 
-/// What a draft answers. In JSON it is the id alone: a number for an SMS, a text for a notification.
+/// What a draft answers. In JSON it is the id alone: a number for an SMS, otherwise a text. What it is the id of, the
+/// draft's [`Channel`] says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ReplyTo {
@@ -82,6 +95,8 @@ pub enum ReplyTo {
     Sms(i64),
     /// The notification with this id.
     Notification(String),
+    /// The mail with this id.
+    Email(String),
 }
 
 impl ReplyTo {
@@ -89,19 +104,21 @@ impl ReplyTo {
         match self {
             Self::Sms(_) => "sms",
             Self::Notification(_) => "notification",
+            Self::Email(_) => "email",
         }
     }
 
     fn id(&self) -> String {
         match self {
             Self::Sms(number) => number.to_string(),
-            Self::Notification(id) => id.clone(),
+            Self::Notification(id) | Self::Email(id) => id.clone(),
         }
     }
 
     fn stored(kind: &str, id: String) -> Option<Self> {
         match kind {
             "sms" => id.parse().ok().map(Self::Sms),
+            "email" => Some(Self::Email(id)),
             _ => Some(Self::Notification(id)),
         }
     }
@@ -111,13 +128,15 @@ impl ReplyTo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDraft {
     pub channel: Channel,
-    /// The phone that it leaves by.
+    /// The phone or the account that it leaves by.
     pub phone: SourceId,
-    /// The number, or the conversation as the answered notification names it.
+    /// The number, the conversation as the answered notification names it, or the addresses of a mail.
     pub to: String,
     /// The app whose notification it answers.
     pub app: Option<String>,
     pub body: String,
+    /// What a mail has besides.
+    pub mail: Option<Envelope>,
     pub in_reply_to: Option<ReplyTo>,
     /// The text of the message that it answers, kept only to be shown beside the draft.
     pub quoted: Option<Untrusted>,
@@ -135,18 +154,20 @@ pub struct NewDraft {
 pub struct Draft {
     pub id: DraftId,
     pub channel: Channel,
-    /// The phone that it leaves by.
+    /// The phone or the account that it leaves by.
     pub phone: SourceId,
-    /// The number, or the conversation as the answered notification names it.
+    /// The number, the conversation as the answered notification names it, or the addresses of a mail.
     pub to: String,
     /// The app whose notification it answers.
     pub app: Option<String>,
     pub body: String,
+    /// What a mail has besides.
+    pub mail: Option<Envelope>,
     pub in_reply_to: Option<ReplyTo>,
     /// The beginning of the answered message, shown to the user only: it is not part of the digest, the ledger or a
     /// tool result.
     pub quoted: Option<Untrusted>,
-    /// As far as Kai knows, no message was ever exchanged with this number.
+    /// As far as Kai knows, no message was ever exchanged with this number, or with one of these addresses.
     pub first_contact: bool,
     pub origin: RunKind,
     /// The name that the guest who drafted it claims.
@@ -268,18 +289,29 @@ impl Draft {
         }
     }
 
-    /// Whether others chose words that stand in its summary: those of a conversation's name, or of a phone's reason.
+    /// Everybody who receives it: for a mail also those of Cc and Bcc.
+    pub fn everybody(&self) -> String {
+        everybody(&self.to, self.mail.as_ref())
+    }
+
+    /// Whether others chose words that stand in its summary: those of a conversation's name, the address that an
+    /// answered mail names, or those of a reason that a phone or a server gave.
     pub fn has_words_from_outside(&self) -> bool {
         let reason = self.status.reason().is_some_and(|reason| !reasons::is_ours(reason));
-        reason || self.channel == Channel::Notification
+        let recipient = match self.channel {
+            Channel::Sms => false,
+            Channel::Notification => true,
+            Channel::Email => self.in_reply_to.is_some(),
+        };
+        reason || recipient
     }
 
     /// The hash of everything that is shown and sent. A tap carries it, so that the user cannot approve one text and
     /// send another.
     pub fn digest(&self) -> String {
-        let Self { channel, phone, to, app, body, in_reply_to, .. } = self;
-        Shown { channel: *channel, phone: *phone, to, app: app.as_deref(), body, reply: in_reply_to.as_ref() }
-            .digest()
+        let Self { channel, phone, to, app, body, in_reply_to, mail, .. } = self;
+        let (app, reply, mail) = (app.as_deref(), in_reply_to.as_ref(), mail.as_ref());
+        Shown { channel: *channel, phone: *phone, to, app, body, reply, mail }.digest()
     }
 }
 
@@ -290,14 +322,16 @@ impl NewDraft {
             (Channel::Notification, _) => "reply_notification",
             (Channel::Sms, Some(_)) => "reply_sms",
             (Channel::Sms, None) => "send_sms",
+            (Channel::Email, Some(_)) => "reply_email",
+            (Channel::Email, None) => "compose_email",
         }
     }
 
     /// The [`Draft::digest`] that it will have.
     fn digest(&self) -> String {
-        let Self { channel, phone, to, app, body, in_reply_to, .. } = self;
-        Shown { channel: *channel, phone: *phone, to, app: app.as_deref(), body, reply: in_reply_to.as_ref() }
-            .digest()
+        let Self { channel, phone, to, app, body, in_reply_to, mail, .. } = self;
+        let (app, reply, mail) = (app.as_deref(), in_reply_to.as_ref(), mail.as_ref());
+        Shown { channel: *channel, phone: *phone, to, app, body, reply, mail }.digest()
     }
 }
 
@@ -309,6 +343,7 @@ struct Shown<'a> {
     app: Option<&'a str>,
     body: &'a str,
     reply: Option<&'a ReplyTo>,
+    mail: Option<&'a Envelope>,
 }
 
 impl Shown<'_> {
@@ -329,6 +364,9 @@ impl Shown<'_> {
                 self.app.unwrap_or_default().to_owned(),
             ]);
         }
+        if let Some(Envelope { from, cc, bcc, subject, .. }) = self.mail {
+            parts.extend([from.clone(), cc.join(", "), bcc.join(", "), subject.clone()]);
+        }
         let mut hash = Sha256::new();
         for part in parts {
             hash.update((part.len() as u64).to_be_bytes());
@@ -336,6 +374,13 @@ impl Shown<'_> {
         }
         hex::encode(&hash.finalize())
     }
+}
+
+/// Everybody who receives a message.
+fn everybody(to: &str, mail: Option<&Envelope>) -> String {
+    let others = mail.map(|mail| [mail.cc.as_slice(), &mail.bcc].concat()).unwrap_or_default();
+    let all = [to.to_owned()].into_iter().chain(others).filter(|one| !one.is_empty());
+    all.collect::<Vec<_>>().join(", ")
 }
 
 /// The stored name of the kind of run that staged a draft.
@@ -371,6 +416,7 @@ mod tests {
             to: "+15550100".to_owned(),
             app: None,
             body: "Hi".to_owned(),
+            mail: None,
             in_reply_to: None,
             quoted: None,
             first_contact: false,

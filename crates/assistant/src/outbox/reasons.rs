@@ -1,10 +1,15 @@
-//! Which reasons for the status of a draft are Kai's own. Every other reason has words that a phone chose. Pure.
+//! Which reasons for the status of a draft are Kai's own. Every other reason has words that a phone or a server
+//! chose. Pure.
 
 use kai_words::{Said, said};
 
-const OURS: [fn() -> Said; 10] = [
+const OURS: [fn() -> Said; 14] = [
     said::draft_reason_found,
     said::draft_reason_died,
+    said::draft_reason_died_mail,
+    said::draft_reason_cut_off_mail,
+    said::draft_reason_no_account,
+    said::draft_reason_no_answer_mail,
     said::draft_reason_gone,
     said::draft_reason_other_chat,
     said::draft_reason_used,

@@ -1,13 +1,13 @@
 //! Warnings about a draft that the user should see before they tap Send. Pure.
 
 use super::segments::{Segments, segments};
-use super::{Channel, Draft};
+use super::{Channel, Draft, address};
 use crate::legible::hides_something;
 
 /// A warning about a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remark {
-    /// As far as Kai knows, no message was ever exchanged with this number.
+    /// As far as Kai knows, no message was ever exchanged with this number, or with one of these addresses.
     FirstContact,
     /// The number is short, so it belongs to a service and not to a person.
     ShortNumber,
@@ -19,12 +19,19 @@ pub enum Remark {
     InvisibleName,
     /// It is sent in this many parts, and each part is charged.
     Parts(usize),
+    /// The domain of an address has letters that can look like others.
+    ForeignLetters,
+    /// The mail has no subject.
+    NoSubject,
+    /// The subject contains invisible characters.
+    InvisibleSubject,
 }
 
 pub fn remarks(draft: &Draft) -> Vec<Remark> {
     let of_channel = match draft.channel {
         Channel::Sms => of_sms(draft),
         Channel::Notification => of_conversation(draft),
+        Channel::Email => of_mail(draft),
     };
     let invisible = hides_something(&draft.body).then_some(Remark::Invisible);
     of_channel.into_iter().chain(invisible).collect()
@@ -47,6 +54,18 @@ fn of_conversation(draft: &Draft) -> Vec<Remark> {
     hides.then_some(Remark::InvisibleName).into_iter().collect()
 }
 
+fn of_mail(draft: &Draft) -> Vec<Remark> {
+    let subject = draft.mail.as_ref().map(|mail| mail.subject.as_str()).unwrap_or_default();
+    let spelled = draft.everybody().split(", ").any(|one| address::ascii(one) != one);
+    let all = [
+        draft.first_contact.then_some(Remark::FirstContact),
+        spelled.then_some(Remark::ForeignLetters),
+        subject.is_empty().then_some(Remark::NoSubject),
+        hides_something(subject).then_some(Remark::InvisibleSubject),
+    ];
+    all.into_iter().flatten().collect()
+}
+
 fn is_short(number: &str) -> bool {
     !number.starts_with('+') && number.len() <= 6
 }
@@ -63,6 +82,7 @@ fn is_premium(number: &str) -> bool {
 mod tests {
     use jiff::Timestamp;
 
+    use super::super::mail::Envelope;
     use super::super::{DraftId, Status};
     use super::*;
     use crate::gate::RunKind;
@@ -76,6 +96,7 @@ mod tests {
             to: to.to_owned(),
             app: None,
             body: body.to_owned(),
+            mail: None,
             in_reply_to: None,
             quoted: None,
             first_contact: false,
@@ -93,6 +114,29 @@ mod tests {
 
     fn reply(to: &str, app: &str, body: &str) -> Draft {
         Draft { channel: Channel::Notification, app: Some(app.to_owned()), ..draft(to, body) }
+    }
+
+    fn mail(to: &str, subject: &str) -> Draft {
+        let envelope = Envelope { subject: subject.to_owned(), ..Envelope::default() };
+        Draft { channel: Channel::Email, mail: Some(envelope), ..draft(to, "Hi") }
+    }
+
+    #[test]
+    fn what_is_remarkable_about_a_mail_is_said() {
+        for (name, draft, expected) in [
+            ("an ordinary one", mail("a@x.test, b@x.test", "Dinner"), vec![]),
+            ("long", Draft { body: "x".repeat(4_000), ..mail("a@x.test", "Dinner") }, vec![]),
+            (
+                "a stranger",
+                Draft { first_contact: true, ..mail("a@x.test", "Dinner") },
+                vec![Remark::FirstContact],
+            ),
+            ("other letters", mail("a@x.test, a@раураl.test", "Dinner"), vec![Remark::ForeignLetters]),
+            ("no subject", mail("a@x.test", ""), vec![Remark::NoSubject]),
+            ("a hidden turn", mail("a@x.test", "001\u{202e}$"), vec![Remark::InvisibleSubject]),
+        ] {
+            assert_eq!(remarks(&draft), expected, "{name}");
+        }
     }
 
     #[test]

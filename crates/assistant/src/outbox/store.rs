@@ -4,15 +4,14 @@ use jiff::Timestamp;
 use kai_words::Said;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::route::{self, Exit};
-use super::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status, number, origin_from, origin_name};
-use crate::db::DbError;
+use super::{
+    Channel, Draft, DraftId, NewDraft, ReplyTo, Status, everybody, number, origin_from, origin_name,
+};
+use crate::db::{self, DbError};
 use crate::gate::RunKind;
 use crate::guests::rules::MOST_WAITING;
 use crate::guests::{self, Did, GuestId};
 use crate::ledger::{self, Record};
-use crate::phones;
-use crate::source::SourceId;
 use crate::untrusted::Untrusted;
 
 /// The most drafts in the outbox. Needing more would mean that a model is out of control.
@@ -49,11 +48,13 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
         return Err(StageError::GuestFull);
     }
     make_room(tx)?;
-    let first_contact = !new.known_contact && !reached_before(tx, &new.to)?;
+    let to_all = everybody(&new.to, new.mail.as_ref());
+    let first_contact = !new.known_contact && !reached_before(tx, new.channel, &to_all)?;
+    let mail = new.mail.as_ref().map(db::json).transpose()?;
     tx.execute(
         "INSERT INTO drafts (channel, phone, recipient, app, body, reply_kind, reply_to, quoted, first_contact, origin,
-                             conversation, created_at, guest, status)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'PENDING')",
+                             conversation, created_at, guest, mail, status)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PENDING')",
         params![
             new.channel.as_str(),
             new.phone,
@@ -68,6 +69,7 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
             new.conversation,
             now.as_millisecond(),
             guest,
+            mail,
         ],
     )
     .map_err(DbError::from)?;
@@ -76,7 +78,7 @@ pub fn stage(tx: &Transaction<'_>, new: &NewDraft, now: Timestamp) -> Result<Dra
     let record = Record::Draft {
         draft: draft.id.0,
         channel: draft.channel.as_str().to_owned(),
-        to: draft.to.clone(),
+        to: to_all,
         digest: draft.digest(),
         conversation: draft.conversation,
         phone: draft.phone,
@@ -160,7 +162,8 @@ fn count(tx: &Transaction<'_>) -> Result<u32, DbError> {
 /// Stores a draft as the user has edited it, in one statement with what a repeated run is compared with.
 pub(super) fn rewrite(tx: &Transaction<'_>, before: &Draft, after: &Draft) -> Result<(), DbError> {
     let sql = "UPDATE drafts SET recipient = ?2, body = ?3, reply_kind = ?4, reply_to = ?5, quoted = ?6,
-                      first_contact = ?7, composed_at = NULL, staged = coalesce(staged, ?8) WHERE id = ?1";
+                      first_contact = ?7, composed_at = NULL, staged = coalesce(staged, ?8), mail = ?9 WHERE id = ?1";
+    let mail = after.mail.as_ref().map(db::json).transpose()?;
     tx.prepare_cached(sql)?.execute(params![
         after.id.0,
         after.to,
@@ -170,36 +173,32 @@ pub(super) fn rewrite(tx: &Transaction<'_>, before: &Draft, after: &Draft) -> Re
         after.quoted.as_ref().map(Untrusted::as_written),
         after.first_contact,
         before.digest(),
+        mail,
     ])?;
     set_status(tx, after.id, &after.status)
 }
 
-/// Whether a message to this number was sent before. A conversation may have any name, also that of a number.
-pub(super) fn reached_before(tx: &Transaction<'_>, to: &str) -> Result<bool, DbError> {
+/// Whether messages were sent before to all of these. A conversation may have any name, also that of a number.
+pub(super) fn reached_before(tx: &Transaction<'_>, channel: Channel, to: &str) -> Result<bool, DbError> {
+    if channel == Channel::Email {
+        return to.split(", ").try_fold(true, |all, address| Ok(all && mailed_before(tx, address)?));
+    }
     let sql =
         "SELECT EXISTS (SELECT 1 FROM attempts WHERE recipient = ?1 AND outcome = 'sent' AND way <> 'reply')";
     Ok(tx.query_row(sql, [to], |row| row.get(0))?)
 }
 
-/// The phones that SMS can leave by: the one that Kai runs on, if it can send, and the paired ones that may.
-pub fn exits(tx: &Transaction<'_>, here: bool) -> Result<Vec<Exit>, DbError> {
-    let paired = phones::store::all(tx)?;
-    let own = Exit { source: SourceId::HERE, name: route::HERE.to_owned(), by_default: false };
-    let may_send = paired
-        .into_iter()
-        .filter(|phone| phone.is_paired() && (phone.switches.send_sms || phone.switches.composer));
-    let others = may_send.map(|phone| Exit {
-        source: phone.source,
-        name: phone.name,
-        by_default: phone.sends_by_default,
-    });
-    Ok(here.then_some(own).into_iter().chain(others).collect())
+/// Whether a mail to this address was sent before, perhaps with others.
+fn mailed_before(tx: &Transaction<'_>, address: &str) -> Result<bool, DbError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM attempts
+                              WHERE outcome = 'sent' AND instr(lower(', ' || recipient || ', '), lower(', ' || ?1 || ', ')) > 0)";
+    Ok(tx.query_row(sql, [address], |row| row.get(0))?)
 }
 
 pub(super) const SELECT: &str =
     "SELECT id, channel, recipient, body, reply_kind, first_contact, origin, conversation, created_at, status, reason,
             attempts, quoted, phone, app, reply_to, composed_at, own, discarded_at,
-            staged IS NOT NULL, guest FROM drafts";
+            staged IS NOT NULL, guest, mail FROM drafts";
 /// Those that the user has not discarded.
 const KEPT: &str = "discarded_at IS NULL";
 
@@ -235,6 +234,7 @@ pub(super) fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
     let reason = Said::from_stored(&reason);
     let answered: Option<(String, String)> = row.get::<_, Option<String>>(4)?.zip(row.get(15)?);
     let composed_at: Option<i64> = row.get(16)?;
+    let mail: Option<String> = row.get(21)?;
     Ok(Draft {
         id: DraftId(row.get(0)?),
         channel: Channel::stored(&row.get::<_, String>(1)?),
@@ -242,6 +242,7 @@ pub(super) fn draft(row: &Row<'_>) -> rusqlite::Result<Draft> {
         to: row.get(2)?,
         app: row.get(14)?,
         body: row.get(3)?,
+        mail: mail.and_then(|json| serde_json::from_str(&json).ok()),
         in_reply_to: answered.and_then(|(kind, id)| ReplyTo::stored(&kind, id)),
         quoted: row.get::<_, Option<String>>(12)?.map(Untrusted::new),
         first_contact: row.get(5)?,
@@ -281,7 +282,7 @@ pub(super) fn delete(tx: &Transaction<'_>, id: DraftId) -> Result<(), DbError> {
 /// How an attempt is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// As an SMS.
+    /// As an SMS or a mail.
     Send,
     /// As an SMS that the user sends in the phone's own app, which is opened with the text.
     Compose,
@@ -334,7 +335,15 @@ pub(super) fn begin(
     )?;
     tx.execute(
         "INSERT INTO attempts (draft, phone, recipient, digest, way, handle, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        params![draft.id.0, draft.phone, draft.to, draft.digest(), way.as_str(), handle, now.as_millisecond()],
+        params![
+            draft.id.0,
+            draft.phone,
+            draft.everybody(),
+            draft.digest(),
+            way.as_str(),
+            handle,
+            now.as_millisecond()
+        ],
     )?;
     Ok(Attempt { id: tx.last_insert_rowid(), draft: draft.id, at: now, way, foreign_before: None })
 }

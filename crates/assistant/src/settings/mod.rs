@@ -58,6 +58,30 @@ pub static ALLOWED_HOSTS: Setting = setting(
     "",
     "Names or addresses, besides localhost, under which the page can be opened, for example kai.lan,192.168.1.20.",
 );
+pub static EMAIL_BULK_ENABLED: Setting = setting(
+    "email_bulk_enabled",
+    Kind::Switch,
+    "false",
+    "Tells you about newsletters and automatic mails one by one. Otherwise heartbeats only count them.",
+);
+pub static EMAIL_ENABLED: Setting = setting(
+    "email_enabled",
+    Kind::Switch,
+    "true",
+    "Lets Kai read the mail of the accounts that you add, and draft mails. Nothing is sent until you tap Send.",
+);
+pub static EMAIL_KEEP_DAYS: Setting = setting(
+    "email_keep_days",
+    Kind::Whole { from: 1, to: 3_650 },
+    "90",
+    "Days for which Kai keeps senders, subjects and the beginnings of mails, so that you find them while the server is away.",
+);
+pub static EMAIL_POLL_INTERVAL: Setting = setting(
+    "email_poll_interval",
+    Kind::Choice(&["0", "5", "15", "30", "60"]),
+    "15",
+    "Minutes between checks for new mail; 0 means Kai never checks automatically.",
+);
 pub static HEARTBEAT_ACTIVE_END: Setting = setting(
     "heartbeat_active_end",
     Kind::Whole { from: 0, to: 24 },
@@ -206,7 +230,6 @@ pub static BRIDGE_TERMUX: Setting = setting(
     "auto",
     "Uses Termux programs to reach the phone; auto means only in Termux. Changes apply when Kai next starts.",
 );
-#[cfg(any(feature = "sms", feature = "notifications"))]
 pub static CODE_REDACTION_ENABLED: Setting = setting(
     "code_redaction_enabled",
     Kind::Switch,
@@ -252,10 +275,13 @@ pub static SMS_POLL_INTERVAL: Setting = setting(
 static FIXED: &[&Setting] = &[
     &ALLOWED_HOSTS,
     &BRIDGE_TERMUX,
-    #[cfg(any(feature = "sms", feature = "notifications"))]
     &CODE_REDACTION_ENABLED,
     #[cfg(feature = "sms")]
     &CONTACT_NAMES_ENABLED,
+    &EMAIL_BULK_ENABLED,
+    &EMAIL_ENABLED,
+    &EMAIL_KEEP_DAYS,
+    &EMAIL_POLL_INTERVAL,
     &HEARTBEAT_ACTIVE_END,
     &HEARTBEAT_ACTIVE_START,
     &HEARTBEAT_DAILY_TOKENS,

@@ -311,7 +311,7 @@ impl MessageSource for SmsSource {
         if !settings::load(tx)?.on(&SMS_SEND_ENABLED) {
             return Err(NoReply::Impossible(said::inbox_no_reply_off()));
         }
-        let exits = outbox::store::exits(tx, self.sends_here)?;
+        let exits = outbox::exits::exits(tx, self.sends_here)?;
         if exits.iter().all(|exit| exit.source != source) {
             return Err(NoReply::Impossible(said::inbox_no_reply_phone()));
         }

@@ -48,7 +48,7 @@ pub use listed::SmsSource;
 pub use poll::Poller;
 pub use received::Received;
 pub use shelf::Shelf;
-pub use tools::{CheckDrafts, CheckSms, DraftingPhones, ReadSms, ReplySms, SearchSms, SendSms};
+pub use tools::{CheckSms, DraftingPhones, ReadSms, ReplySms, SearchSms, SendSms};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "sms/1", sql: include_str!("../../migrations/sms.sql") };

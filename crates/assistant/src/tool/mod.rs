@@ -4,7 +4,6 @@
 //! [`AnyTool`] erases the types in one place; no tool of our own handles raw JSON.
 
 mod executor;
-#[cfg(any(feature = "sms", feature = "notifications"))]
 mod eyes;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -25,7 +24,6 @@ use crate::gate::{Level, RunKind};
 use crate::guests::GuestId;
 
 pub use executor::{ToolResult, execute};
-#[cfg(any(feature = "sms", feature = "notifications"))]
 pub use eyes::Eyes;
 
 /// Something that a model can call.

@@ -29,6 +29,11 @@ pub use search::{SearchServices, WebSearch};
 
 use crate::tool::ToolError;
 
+/// The readable text of an HTML page, also of one that came by mail.
+pub fn html_text(page: &str) -> String {
+    readable::readable(page).text
+}
+
 /// Turns an error into a tool error, whose message the model reads.
 fn sentence(error: impl std::fmt::Display) -> ToolError {
     ToolError(error.to_string())

@@ -30,7 +30,8 @@ impl NotEdited {
 }
 
 impl Door {
-    /// Edits a draft. `known_contact` says whether the number that was typed has written to the user.
+    /// Edits a draft. `known_contact` says whether the number or all of the addresses that were typed have written to the
+    /// user.
     pub async fn edit(&self, edit: Edit, known_contact: bool) -> Result<Draft, NotEdited> {
         // What the user has sent on the phone meanwhile is not edited any more.
         self.settle_composed(edit.draft).await?;
@@ -53,12 +54,13 @@ fn rewrite(
         return Ok(before);
     }
     if goes_elsewhere(&before, &after) {
-        after.first_contact = !known_contact && !store::reached_before(tx, &after.to)?;
+        after.first_contact =
+            !known_contact && !store::reached_before(tx, after.channel, &after.everybody())?;
     }
     store::rewrite(tx, &before, &after)?;
     let record = Record::Edited {
         draft: after.id.0,
-        to: after.to.clone(),
+        to: after.everybody(),
         before: before.digest(),
         digest: after.digest(),
     };

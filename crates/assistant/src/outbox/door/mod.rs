@@ -15,11 +15,14 @@
 //! fn length(approved: &Approved) -> usize { approved.to().len() + approved.body().len() }
 //! ```
 //!
-//! Every draft leaves by its own phone, whose sender is in [`Senders`] while the phone is there.
+//! Every draft leaves by its own phone, whose sender is in [`Senders`] while the phone is there, or by its own mail
+//! account, which the [`Mailer`] knows.
 
 mod discard;
 mod edit;
 mod open;
+#[cfg_attr(not(feature = "sms"), path = "no_phones.rs")]
+mod phones;
 mod senders;
 mod settle;
 
@@ -34,14 +37,15 @@ use rusqlite::Transaction;
 
 use self::open::{Opened, UnderWay, open};
 use self::senders::Entry;
+use super::mail::Mail;
 use super::store::{self, Attempt};
-use super::{Draft, DraftId, DraftState, Status, number};
+use super::{Channel, Draft, DraftId, DraftState, Status, copies, number};
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::lease;
 use crate::ledger::{self, Record};
-use crate::phones::Switch;
+use crate::source::SourceId;
 
 pub use self::edit::NotEdited;
 pub use self::senders::Senders;
@@ -87,6 +91,16 @@ impl ApprovedReply {
 
     pub fn body(&self) -> &str {
         &self.body
+    }
+}
+
+/// The user's approval to send one mail once.
+#[derive(Debug)]
+pub struct ApprovedMail(Mail);
+
+impl ApprovedMail {
+    pub fn mail(&self) -> &Mail {
+        &self.0
     }
 }
 
@@ -140,6 +154,12 @@ pub trait Sender: Send + Sync {
     fn reply(&self, _: ApprovedReply) -> Sending<'_> {
         cannot("This phone cannot answer notifications.")
     }
+}
+
+/// The mail accounts that mails can leave by.
+pub trait Mailer: Send + Sync {
+    /// Sends the mail by this account. `Ok` means that the account's server took it over.
+    fn send(&self, account: SourceId, approved: ApprovedMail) -> Sending<'_>;
 }
 
 fn cannot(why: &'static str) -> Sending<'static> {
@@ -215,8 +235,9 @@ pub enum Refused {
          again and ask for a new one."
     )]
     Unpaired,
-    #[error("Nothing was sent, because your phone \"{phone}\" is not allowed to ({}). Turn that on first.", switch.as_str())]
-    SwitchedOff { phone: String, switch: Switch },
+    /// The phone is not allowed to. The sentence says what to turn on.
+    #[error("{0}")]
+    SwitchedOff(Said),
     #[error("The draft was not opened on the phone: {0}")]
     NotOpened(Said),
     #[error("There is no draft number {}. See: kai drafts list", .0.0)]
@@ -228,14 +249,16 @@ pub enum Refused {
     #[error("The draft was already sent.")]
     Sent,
     #[error(
-        "Kai handed the message to the phone but could not record it; the disk may be full. Check the phone before you \
-         send it again."
+        "Kai sent the message but could not record that; the disk may be full. Check whether it arrived before you send \
+         it again."
     )]
     OutcomeNotStored,
     #[error("The draft is {0}, so that is not possible.")]
     NotNow(&'static str),
     #[error("Only an SMS of a paired phone can be opened on the phone.")]
     NothingToOpen,
+    #[error("Nothing was sent: there is no mail here.")]
+    NoMail,
     #[error(transparent)]
     Store(#[from] DbError),
 }
@@ -251,6 +274,8 @@ pub struct Door {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
     pub senders: Arc<Senders>,
+    /// `None` in a Kai without mail, such as the demo.
+    pub mailer: Option<Arc<dyn Mailer>>,
     pub answerable: FindAnswerable,
     /// How many messages are being sent right now.
     pub under_way: Arc<AtomicUsize>,
@@ -285,30 +310,35 @@ impl Door {
     async fn attempt(&self, tap: Tap) -> Result<Draft, Refused> {
         // If the user has sent it on the phone meanwhile, it must not leave again.
         self.settle_composed(tap.draft).await?;
-        let (now, senders, answerable) = (self.clock.now(), Arc::clone(&self.senders), self.answerable);
-        let opened = self.db.write(move |tx| open(tx, &tap, &senders, answerable, now)).await?;
+        let (now, door) = (self.clock.now(), self.clone());
+        let opened = self.db.write(move |tx| open(tx, &tap, &door, now)).await?;
         match opened {
             Opened::Over(draft) => Ok(*draft),
-            Opened::Send(approved, under_way) => {
-                self.note_foreign(&under_way).await;
-                let outcome = under_way.entry.sender.send(approved).await;
+            Opened::Send(approved, entry, under_way) => {
+                self.note_foreign(&under_way, &entry).await;
+                let outcome = entry.sender.send(approved).await;
+                self.learn(&entry, &outcome);
                 self.close(*under_way, outcome).await
             }
-            Opened::Reply(approved, under_way) => {
-                let outcome = under_way.entry.sender.reply(approved).await;
+            Opened::Reply(approved, entry, under_way) => {
+                let outcome = entry.sender.reply(approved).await;
+                self.learn(&entry, &outcome);
                 self.close(*under_way, outcome).await
             }
-            Opened::Compose(approved, under_way) => {
-                self.note_foreign(&under_way).await;
-                let outcome = under_way.entry.sender.compose(approved).await;
+            Opened::Compose(approved, entry, under_way) => {
+                self.note_foreign(&under_way, &entry).await;
+                let outcome = entry.sender.compose(approved).await;
                 self.close_composed(*under_way, outcome).await
+            }
+            Opened::Mail(approved, mailer, under_way) => {
+                let outcome = mailer.send(under_way.before.phone, approved).await;
+                self.close(*under_way, outcome).await
             }
         }
     }
 
     /// Stores what became of an attempt to send.
     async fn close(&self, under_way: UnderWay, outcome: Result<(), SendError>) -> Result<Draft, Refused> {
-        self.learn(&under_way.entry, &outcome);
         let status = match outcome {
             Ok(()) => Status::Sent(Said::default()),
             Err(SendError::NotConnected) => return self.take_back(under_way).await,
@@ -317,7 +347,13 @@ impl Door {
         };
         let may_have_left = !matches!(status, Status::Failed(_));
         let (attempt, now) = (under_way.attempt, self.clock.now());
-        let closed = self.db.write(move |tx| close(tx, attempt, &status, now)).await;
+        let closed = move |tx: &Transaction<'_>| {
+            if matches!(status, Status::Sent(_)) {
+                keep_copy(tx, &under_way.before, attempt)?;
+            }
+            close(tx, attempt, &status, now)
+        };
+        let closed = self.db.write(closed).await;
         // The store's error would say that nothing was changed, and the user might send the message again.
         closed.map_err(|error| if may_have_left { Refused::OutcomeNotStored } else { error })
     }
@@ -386,6 +422,21 @@ fn close(tx: &Transaction<'_>, attempt: Attempt, status: &Status, now: Timestamp
     store::get(tx, attempt.draft)?.ok_or(Refused::Unknown(attempt.draft))
 }
 
+/// Keeps a copy of a mail that was sent, for the Sent folder.
+fn keep_copy(tx: &Transaction<'_>, draft: &Draft, attempt: Attempt) -> Result<(), DbError> {
+    match mail_of(draft, attempt.at) {
+        Some(mail) => copies::keep(tx, draft.phone, &mail, attempt.at),
+        None => Ok(()),
+    }
+}
+
+/// The mail that is made of a draft; `None` if it is none.
+fn mail_of(draft: &Draft, tapped_at: Timestamp) -> Option<Mail> {
+    let envelope = draft.mail.clone().filter(|_| draft.channel == Channel::Email)?;
+    let to = draft.to.split(", ").filter(|one| !one.is_empty()).map(str::to_owned).collect();
+    Some(Mail { to, envelope, text: draft.body.clone(), date: tapped_at.as_millisecond() })
+}
+
 fn record(tx: &Transaction<'_>, attempt: Attempt, status: &Status, now: Timestamp) -> Result<(), DbError> {
     store::end(tx, attempt, status)?;
     let outcome = status.state().as_str().to_owned();
@@ -403,8 +454,8 @@ fn mark_orphans_unknown(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbEr
             continue;
         }
         match store::last_attempt(tx, draft.id)? {
-            Some(attempt) => record(tx, attempt, &died(), now)?,
-            None => store::set_status(tx, draft.id, &died())?,
+            Some(attempt) => record(tx, attempt, &died(draft.channel), now)?,
+            None => store::set_status(tx, draft.id, &died(draft.channel))?,
         }
     }
     Ok(())
@@ -416,14 +467,17 @@ pub fn drafts(tx: &Transaction<'_>, now: Timestamp) -> Result<Vec<Draft>, DbErro
     let mut all = store::all(tx)?;
     for draft in all.iter_mut().filter(|draft| draft.status == Status::Sending) {
         if !lease::held(tx, &lease_of(draft.id), now)? {
-            draft.status = died();
+            draft.status = died(draft.channel);
         }
     }
     Ok(all)
 }
 
-fn died() -> Status {
-    Status::Unknown(said::draft_reason_died())
+fn died(channel: Channel) -> Status {
+    Status::Unknown(match channel {
+        Channel::Sms | Channel::Notification => said::draft_reason_died(),
+        Channel::Email => said::draft_reason_died_mail(),
+    })
 }
 
 /// Whether a sent message has this number and text. Phones trim the text and format numbers in their own way.

@@ -71,13 +71,13 @@ impl Door {
 
     /// Notes how many messages such as this one a paired phone lists before it is asked to send it, besides those of
     /// earlier attempts. Its clock may be behind, so what was there before could otherwise pass for this one.
-    pub(super) async fn note_foreign(&self, under_way: &UnderWay) {
+    pub(super) async fn note_foreign(&self, under_way: &UnderWay, entry: &Entry) {
         let (draft, attempt) = (under_way.before.clone(), under_way.attempt);
         if draft.phone.is_here() {
             return;
         }
         let span = Span::of(&draft, Attempt { foreign_before: Some(0), ..attempt });
-        let Some(listed) = count(&under_way.entry, &draft, span).await else { return };
+        let Some(listed) = count(entry, &draft, span).await else { return };
         let noted = move |tx: &Transaction<'_>| {
             let ours = store::others(tx, &draft, attempt, span.rivals(), Others::WereSent)?;
             store::note_foreign(tx, attempt, u32::try_from(listed.saturating_sub(ours)).unwrap_or(u32::MAX))

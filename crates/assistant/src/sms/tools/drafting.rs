@@ -1,4 +1,4 @@
-//! The tools with which a model drafts SMS, and sees what became of the drafts.
+//! The tools with which a model drafts SMS.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,18 +13,16 @@ use crate::access::Access;
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::Level;
-use crate::guests::{self, GuestId};
-use crate::outbox::door::{self, Senders};
+use crate::outbox::door::Senders;
 use crate::outbox::route::{self, Exit};
 use crate::outbox::store::StageError;
 use crate::outbox::{self, Channel, Draft, NewDraft, ReplyTo, number};
-use crate::settings;
 use crate::sms::archive::View;
 use crate::sms::names::Candidate;
 use crate::sms::received::{Found, Received};
 use crate::sms::{Sms, SmsId};
 use crate::source::SourceId;
-use crate::tool::{Eyes, Lack, Provenance, Run, Tool, ToolError, ToolOutput};
+use crate::tool::{Lack, Provenance, Run, Tool, ToolError, ToolOutput};
 use crate::untrusted::Untrusted;
 
 /// The phones that could send what is drafted. A paired phone need not be connected for that.
@@ -62,7 +60,7 @@ impl DraftingPhones {
 
     async fn exits(&self) -> Result<Vec<Exit>, DbError> {
         let here = self.senders.has(SourceId::HERE);
-        let exits = self.db.read(move |tx| outbox::store::exits(tx, here)).await?;
+        let exits = self.db.read(move |tx| outbox::exits::exits(tx, here)).await?;
         self.paired.store(exits.iter().any(|exit| !exit.source.is_here()), Ordering::Relaxed);
         Ok(exits)
     }
@@ -123,7 +121,7 @@ impl DraftStaged {
     fn of(draft: Draft, phone: Option<String>) -> Self {
         let in_reply_to = match draft.in_reply_to {
             Some(ReplyTo::Sms(number)) => Some(SmsId(number)),
-            Some(ReplyTo::Notification(_)) | None => None,
+            Some(ReplyTo::Notification(_) | ReplyTo::Email(_)) | None => None,
         };
         Self {
             draft_id: draft.id.0,
@@ -206,6 +204,7 @@ impl Tool for SendSms {
             to,
             app: None,
             body: text(&input.body)?,
+            mail: None,
             in_reply_to: None,
             quoted: None,
             known_contact,
@@ -288,6 +287,7 @@ pub(in crate::sms) fn answer(sms: Sms, phone: SourceId, body: String, run: &Run)
         to: number::recipient(sms.address.as_written()).ok()?,
         app: None,
         body,
+        mail: None,
         in_reply_to: Some(ReplyTo::Sms(sms.id.0)),
         quoted: Some(sms.body),
         known_contact: true,
@@ -311,96 +311,4 @@ async fn stage(
     let staged = db.write(move |tx: &Transaction<'_>| outbox::store::stage(tx, &new, now)).await;
     let draft = staged.map_err(|error: StageError| ToolError(error.to_string()))?;
     Ok(ToolOutput::own(DraftStaged::of(draft, phone)))
-}
-
-/// See what became of the drafts: waiting, sent, failed.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct CheckDraftsInput {}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DraftSummary {
-    id: i64,
-    to: String,
-    /// The app whose notification it answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    app: Option<String>,
-    status: &'static str,
-    reason: Option<String>,
-    /// The user sends it in the phone's own app.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    opened_on_phone: bool,
-}
-
-impl DraftSummary {
-    /// As a model sees it: others chose the name of a conversation, which may hold a code.
-    fn of(draft: Draft, eyes: Eyes) -> Self {
-        let seen = |name: String| eyes.see(&Untrusted::new(name)).as_written().to_owned();
-        Self {
-            id: draft.id.0,
-            status: draft.status.state().as_str(),
-            reason: draft.status.reason().map(ToString::to_string),
-            opened_on_phone: draft.composed_at.is_some(),
-            to: if draft.channel == Channel::Notification { seen(draft.to) } else { draft.to },
-            app: draft.app.map(seen),
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CheckDraftsOutput {
-    count: usize,
-    drafts: Vec<DraftSummary>,
-    /// Set if others chose some of the words.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    untrusted: bool,
-}
-
-pub struct CheckDrafts {
-    pub db: Db,
-    pub clock: Arc<dyn Clock>,
-}
-
-impl Tool for CheckDrafts {
-    const NAME: &'static str = "check_drafts";
-    type Input = CheckDraftsInput;
-    type Output = CheckDraftsOutput;
-
-    async fn run(&self, _: CheckDraftsInput, run: &Run) -> Result<ToolOutput<CheckDraftsOutput>, ToolError> {
-        let now = self.clock.now();
-        let guest = run.guest;
-        let read = self.db.read(move |tx| {
-            Ok::<_, DbError>((visible_to(guest, door::drafts(tx, now)?, tx)?, settings::load(tx)?))
-        });
-        let (drafts, values) = read.await?;
-        let eyes = Eyes::in_run(&values, run);
-        let meaning = meaning(&drafts);
-        let untrusted = !meaning.taint.is_nothing();
-        let drafts: Vec<DraftSummary> =
-            drafts.into_iter().map(|draft| DraftSummary::of(draft, eyes)).collect();
-        Ok(ToolOutput { output: CheckDraftsOutput { count: drafts.len(), drafts, untrusted }, meaning })
-    }
-}
-
-/// The drafts that a run may see: a guest sees its own only.
-fn visible_to(
-    guest: Option<GuestId>,
-    mut drafts: Vec<Draft>,
-    tx: &Transaction<'_>,
-) -> Result<Vec<Draft>, DbError> {
-    let Some(guest) = guest else { return Ok(drafts) };
-    let name = guests::store::get(tx, guest)?.map(|guest| guest.name);
-    drafts.retain(|draft| draft.guest.is_some() && draft.guest == name);
-    Ok(drafts)
-}
-
-/// What a list of drafts holds of others: no text of the messages that they answer, but the name of a conversation, and
-/// what a phone said about a failure.
-fn meaning(drafts: &[Draft]) -> Provenance {
-    let outside = drafts.iter().any(Draft::has_words_from_outside);
-    let answered = drafts.iter().filter_map(|draft| match &draft.in_reply_to {
-        Some(ReplyTo::Notification(id)) => Some(format!("notification {id}")),
-        Some(ReplyTo::Sms(_)) | None => None,
-    });
-    let taint = if outside { Level::People } else { Level::Nothing };
-    Provenance { taint, mentions: answered.collect() }
 }

@@ -4,5 +4,5 @@ mod drafting;
 mod reading;
 
 pub(super) use drafting::answer;
-pub use drafting::{CheckDrafts, DraftSummary, DraftingPhones, ReplySms, SendSms};
+pub use drafting::{DraftingPhones, ReplySms, SendSms};
 pub use reading::{CheckSms, Listed, ReadSms, SearchSms};
