@@ -102,4 +102,5 @@ pub const MIGRATIONS: &[db::Migration] = &[
     guests::MIGRATION,
     outbox::GUESTS,
     outbox::MAIL,
+    email::MIGRATION,
 ];
