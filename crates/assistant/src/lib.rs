@@ -106,4 +106,6 @@ pub const MIGRATIONS: &[db::Migration] = &[
     guests::MIGRATION,
     #[cfg(feature = "sms")]
     outbox::GUESTS,
+    #[cfg(feature = "sms")]
+    sms::archive::SETTLED,
 ];
