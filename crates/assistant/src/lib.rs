@@ -101,5 +101,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     mcp::MIGRATION,
     guests::MIGRATION,
     outbox::GUESTS,
+    #[cfg(feature = "sms")]
+    sms::archive::SETTLED,
     outbox::MAIL,
 ];

@@ -373,7 +373,7 @@ fn the_progress_of_copying_moves_by_itself() {
     let copied = |days: i64, messages: i64| {
         let from = now - days * day;
         let sql = format!(
-            "INSERT OR REPLACE INTO sms_threads VALUES (2, 1, {from}, {now}, 0);
+            "INSERT OR REPLACE INTO sms_threads VALUES (2, 1, {from}, {now}, 0, 0);
              INSERT OR REPLACE INTO sms_phones VALUES (2, {messages}, {now}, NULL)"
         );
         house
