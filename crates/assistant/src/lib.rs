@@ -101,6 +101,8 @@ pub const MIGRATIONS: &[db::Migration] = &[
     mcp::MIGRATION,
     guests::MIGRATION,
     outbox::GUESTS,
+    #[cfg(feature = "sms")]
+    sms::archive::SETTLED,
     outbox::MAIL,
     email::MIGRATION,
 ];

@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use kai_assistant::MIGRATIONS;
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
+use kai_assistant::drafts::CheckDrafts;
 use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::notifications::port::Heard;
@@ -21,12 +22,12 @@ use kai_assistant::outbox::door::{
     SentMessage, Tap,
 };
 use kai_assistant::outbox::store;
-use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status};
+use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status, exits};
 use kai_assistant::pending;
 use kai_assistant::phones::store::{self as phones, NewPhone};
 use kai_assistant::phones::{SourceId, Switch};
 use kai_assistant::settings::{self, Values};
-use kai_assistant::sms::{CheckDrafts, DraftingPhones, Received, SendSms};
+use kai_assistant::sms::{DraftingPhones, Received, SendSms};
 use kai_assistant::tool::{Run, Tool, ToolResult, execute};
 use kai_assistant::untrusted::Untrusted;
 use kai_words::{Said, said};
@@ -195,6 +196,7 @@ async fn world() -> World {
     senders.register(PIXEL, pixel.clone());
     senders.register(WORK, work.clone());
     let door = Door {
+        mailer: None,
         db: db.clone(),
         clock: clock.clone(),
         senders,
@@ -211,6 +213,7 @@ fn new(phone: SourceId, body: &str) -> NewDraft {
         to: TO.to_owned(),
         app: None,
         body: body.to_owned(),
+        mail: None,
         in_reply_to: None,
         quoted: None,
         known_contact: false,
@@ -405,14 +408,14 @@ async fn a_switch_that_is_off_refuses_the_tap() {
     let sms = world.stage(new(PIXEL, "Hi")).await;
     world.show("Alice", "Dinner?", Some("r1")).await;
     let reply = world.drafted("Yes").await;
-    for (draft, act, switch) in [
-        (&sms, Act::Send, Switch::SendSms),
-        (&sms, Act::Compose, Switch::Composer),
-        (&reply, Act::Send, Switch::Notifications),
+    for (draft, act, switch, says) in [
+        (&sms, Act::Send, Switch::SendSms, said::drafts_refused_sending_off("Pixel")),
+        (&sms, Act::Compose, Switch::Composer, said::drafts_refused_composer_off("Pixel")),
+        (&reply, Act::Send, Switch::Notifications, said::drafts_refused_notifications_off("Pixel")),
     ] {
         world.set(PIXEL, switch, false).await;
         let refused = world.door.tap(tap(draft, act)).await;
-        assert!(matches!(refused, Err(Refused::SwitchedOff { switch: off, .. }) if off == switch), "{act:?}");
+        assert!(matches!(refused, Err(Refused::SwitchedOff(why)) if why == says), "{act:?}");
         world.set(PIXEL, switch, true).await;
     }
     let nothing = world.door.tap(tap(&reply, Act::Compose)).await;
@@ -880,7 +883,7 @@ async fn a_phone_that_is_no_longer_paired_is_no_way_out() {
     let world = world().await;
     let exits = async || {
         let exits =
-            world.db.read(|tx| store::exits(tx, false)).await.map_err(|error: DbError| error).unwrap();
+            world.db.read(|tx| exits::exits(tx, false)).await.map_err(|error: DbError| error).unwrap();
         exits.into_iter().map(|exit| exit.source).collect::<Vec<_>>()
     };
     assert_eq!(exits().await, [PIXEL, WORK]);

@@ -12,15 +12,16 @@ use jiff::{SignedDuration, Timestamp};
 use kai_assistant::MIGRATIONS;
 use kai_assistant::clock::ManualClock;
 use kai_assistant::db::{Db, DbError};
+use kai_assistant::drafts::CheckDrafts;
 use kai_assistant::gate::RunKind;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::outbox::door::{self, Act, Door, Refused, Senders, Tap};
-use kai_assistant::outbox::edit::Edit;
+use kai_assistant::outbox::edit::{Edit, MailEdit};
 use kai_assistant::outbox::store::{self, CAPACITY, QUOTED, StageError};
 use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, ReplyTo, Status, discarded};
 use kai_assistant::settings::Values;
 use kai_assistant::sms::poll::Poller;
-use kai_assistant::sms::{CheckDrafts, DraftingPhones, Inbox, Received, ReplySms};
+use kai_assistant::sms::{DraftingPhones, Inbox, Received, ReplySms};
 use kai_assistant::source::SourceId;
 use kai_assistant::tool::{Run, execute};
 use kai_assistant::untrusted::Untrusted;
@@ -39,8 +40,14 @@ fn world() -> World {
     let db = Db::in_memory(MIGRATIONS).unwrap();
     let senders = Arc::new(Senders::default());
     senders.register(SourceId::HERE, phone.clone());
-    let door =
-        Door { db, clock: clock.clone(), senders, answerable: |_, _, _| Ok(None), under_way: Arc::default() };
+    let door = Door {
+        db,
+        clock: clock.clone(),
+        senders,
+        mailer: None,
+        answerable: |_, _, _| Ok(None),
+        under_way: Arc::default(),
+    };
     World { clock, phone, door }
 }
 
@@ -51,6 +58,7 @@ fn new(body: &str) -> NewDraft {
         to: "+15550100".to_owned(),
         app: None,
         body: body.to_owned(),
+        mail: None,
         in_reply_to: None,
         quoted: None,
         known_contact: false,
@@ -531,7 +539,7 @@ fn pick<T>(all: &[T], which: u8) -> Option<&T> {
 async fn edit(world: &World, accounts: &mut Accounts, draft: &Draft) {
     accounts.edited += 1;
     let body = Some(format!("edited {}", accounts.edited));
-    let edit = Edit { draft: draft.id, seen: draft.digest(), to: None, body };
+    let edit = Edit { draft: draft.id, seen: draft.digest(), to: None, body, mail: MailEdit::default() };
     let edited = world.door.edit(edit, false).await.is_ok();
     assert_eq!(edited, matches!(draft.status, Status::Pending | Status::Failed(_)), "{draft:?}");
 }

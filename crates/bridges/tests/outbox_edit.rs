@@ -12,7 +12,7 @@ use kai_assistant::db::{Db, DbError};
 use kai_assistant::gate::RunKind;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::outbox::door::{self, Act, Door, NotEdited, Refused, Senders, Tap};
-use kai_assistant::outbox::edit::{Edit, Unfit};
+use kai_assistant::outbox::edit::{Edit, MailEdit, Unfit};
 use kai_assistant::outbox::store::{self, CAPACITY, StageError};
 use kai_assistant::outbox::{Channel, Draft, DraftId, NewDraft, Status, discarded};
 use kai_assistant::source::SourceId;
@@ -33,8 +33,14 @@ fn world() -> World {
     let db = Db::in_memory(MIGRATIONS).unwrap();
     let senders = Arc::new(Senders::default());
     senders.register(SourceId::HERE, phone.clone());
-    let door =
-        Door { db, clock: clock.clone(), senders, answerable: |_, _, _| Ok(None), under_way: Arc::default() };
+    let door = Door {
+        db,
+        clock: clock.clone(),
+        senders,
+        mailer: None,
+        answerable: |_, _, _| Ok(None),
+        under_way: Arc::default(),
+    };
     World { clock, phone, door }
 }
 
@@ -45,6 +51,7 @@ fn new(body: &str) -> NewDraft {
         to: ALICE.to_owned(),
         app: None,
         body: body.to_owned(),
+        mail: None,
         in_reply_to: None,
         quoted: None,
         known_contact: true,
@@ -61,7 +68,7 @@ fn tap_on(draft: &Draft) -> Tap {
 
 fn typed(draft: &Draft, to: Option<&str>, body: Option<&str>) -> Edit {
     let (to, body) = (to.map(str::to_owned), body.map(str::to_owned));
-    Edit { draft: draft.id, seen: draft.digest(), to, body }
+    Edit { draft: draft.id, seen: draft.digest(), to, body, mail: MailEdit::default() }
 }
 
 impl World {

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::call::demo::DemoCall;
 use crate::call::heartbeat::RunOutcome;
 use crate::call::json;
-use crate::commands::{heartbeat, notifications, sms};
+use crate::commands::{drafts, heartbeat, notifications, sms};
 use crate::failure::Failure;
 
 /// Answers the calls that simulate an incoming SMS or notification.
@@ -41,8 +41,8 @@ pub(crate) async fn prepare(app: &App) -> Result<(), Failure> {
         pending::clear(tx, messages::queue::QUEUE).map(drop)
     };
     app.db.write(fresh).await.map_err(|error: DbError| error)?;
-    for draft in sms::drafts(app).await?.iter().filter(|draft| draft.status != DraftState::Sending) {
-        sms::discard(app, draft.id).await?;
+    for draft in drafts::list(app).await?.iter().filter(|draft| draft.status != DraftState::Sending) {
+        drafts::discard(app, draft.id).await?;
     }
     sms::turn_reading_on(app).await?;
     show_notification(app).await?;

@@ -12,10 +12,9 @@ use kai_assistant::outbox::{DraftId, ReplyTo};
 use kai_bridges::simulated::Phone;
 
 use crate::app::App;
-use crate::call::sms::{Button, TapCall};
+use crate::call::drafts::{Button, TapCall};
 use crate::caller_env::CallerEnv;
-use crate::commands::sms;
-use crate::commands::{chats, heartbeat};
+use crate::commands::{chats, drafts, heartbeat, sms};
 use crate::{answer, call, daemon};
 use kai_assistant::agent::Nobody;
 use kai_assistant::heartbeat::OutcomeKind;
@@ -59,7 +58,7 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
     let said = "Please answer the dinner message.".to_owned();
     let answer = chats::ask(&app, &CallerEnv::default(), said.into(), Which::New, &Nobody).await.unwrap();
     assert_eq!(answer.text, "I drafted an answer. It waits for your tap; nothing was sent.");
-    let drafts = sms::drafts(&app).await.unwrap();
+    let drafts = drafts::list(&app).await.unwrap();
     assert_eq!((drafts.len(), drafts[0].status.as_str()), (1, "PENDING"));
     assert_eq!(drafts[0].to, "+15550123");
     assert_eq!(drafts[0].in_reply_to, Some(ReplyTo::Sms(queue[0].id.0)));
@@ -77,9 +76,9 @@ async fn an_sms_arrives_is_answered_and_leaves_by_a_tap() {
         shown: shown.digest.clone(),
         attempts: shown.attempts,
     };
-    let sent = sms::tap(&app, tap.clone()).await.unwrap();
+    let sent = drafts::tap(&app, tap.clone()).await.unwrap();
     assert_eq!(sent.status, DraftState::Sent);
-    assert!(sms::tap(&app, tap).await.is_err());
+    assert!(drafts::tap(&app, tap).await.is_err());
     let left = phone.sent();
     assert_eq!(left.len(), 1);
     assert_eq!((left[0].to.as_str(), left[0].body.as_str()), ("+15550123", shown.body.as_str()));

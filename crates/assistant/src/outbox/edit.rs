@@ -27,6 +27,8 @@ pub struct MailEdit {
     pub cc: Option<String>,
     pub bcc: Option<String>,
     pub subject: Option<String>,
+    /// Leaves out what it quotes.
+    pub without_quote: bool,
 }
 
 /// Why a draft cannot be edited like this.
@@ -165,6 +167,7 @@ fn headers(before: &Envelope, edit: &MailEdit) -> Result<Envelope, Unfit> {
             Some(typed) => body::subject(typed)?,
             None => before.subject.clone(),
         },
+        quote: before.quote.clone().filter(|_| !edit.without_quote),
         ..before.clone()
     })
 }
@@ -265,6 +268,7 @@ mod tests {
             from: "me@home.test".to_owned(),
             cc: vec!["bob@example.org".to_owned()],
             subject: "Re: Dinner".to_owned(),
+            quote: Some("Alice wrote:\n> Dinner?".to_owned()),
             message_id: "1@home.test".to_owned(),
             in_reply_to: Some("0@example.org".to_owned()),
             references: vec!["0@example.org".to_owned()],
@@ -308,6 +312,7 @@ mod tests {
             cc: Some(cc.to_owned()),
             bcc: Some(bcc.to_owned()),
             subject: Some(subject.to_owned()),
+            without_quote: false,
         };
         let by =
             |mail: MailEdit, to: Option<&str>| edited(&before, &Edit { mail, ..typed(&before, to, None) });
@@ -324,13 +329,14 @@ mod tests {
             headers("bob@example.org", "eve@example.org", "Re: Dinner"),
             headers("bob@example.org", "", "Re: Lunch"),
             headers("eve@example.org", "bob@example.org", "Re: Dinner"),
+            MailEdit { without_quote: true, ..MailEdit::default() },
         ];
         let digests: std::collections::BTreeSet<String> = changed
             .into_iter()
             .map(|mail| by(mail, None).unwrap().digest())
             .chain([before.digest()])
             .collect();
-        assert_eq!(digests.len(), 5);
+        assert_eq!(digests.len(), 6);
         let hidden = headers("", "eve@example.org", "x");
         assert_eq!(by(hidden, Some("")).unwrap().everybody(), "eve@example.org");
     }

@@ -13,6 +13,9 @@ pub struct Envelope {
     pub bcc: Vec<String>,
     #[serde(default)]
     pub subject: String,
+    /// The answered mail, quoted, which is sent below the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<String>,
     /// Its Message-ID, without angle brackets. It stays the same however often it is sent, so that a server that got it
     /// twice can tell.
     pub message_id: String,

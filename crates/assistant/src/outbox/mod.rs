@@ -364,8 +364,9 @@ impl Shown<'_> {
                 self.app.unwrap_or_default().to_owned(),
             ]);
         }
-        if let Some(Envelope { from, cc, bcc, subject, .. }) = self.mail {
-            parts.extend([from.clone(), cc.join(", "), bcc.join(", "), subject.clone()]);
+        if let Some(Envelope { from, cc, bcc, subject, quote, .. }) = self.mail {
+            let quote = quote.clone().unwrap_or_default();
+            parts.extend([from.clone(), cc.join(", "), bcc.join(", "), subject.clone(), quote]);
         }
         let mut hash = Sha256::new();
         for part in parts {

@@ -4,6 +4,8 @@
 //! the conversations are listed; then each one is caught up with, from its newest message back to what was archived
 //! before; then the older messages are fetched, page by page, back to the horizon. What is archived of a conversation
 //! is one range of dates ([`Kept`]), which is stored with the messages: whatever happens in between costs asking again.
+//! Several messages can have the same date, so a range that ends with a push is asked for once more, when the
+//! conversations are listed the next time.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +16,8 @@ use crate::phones::port::{Ask, MessageList, PhoneMessage, ThreadId};
 /// How many messages are asked for at once.
 #[derive(Debug, Clone, Copy)]
 struct Pages {
+    /// Where most likely nothing is missing.
+    few: u32,
     page: u32,
     /// Makes sure that there are no more, where a page is short.
     wide: u32,
@@ -23,11 +27,12 @@ struct Pages {
 
 impl Default for Pages {
     fn default() -> Self {
-        Self { page: 100, wide: 1_000, most: 16_000 }
+        Self { few: 10, page: 100, wide: 1_000, most: 16_000 }
     }
 }
 
-/// MMS are dated in whole seconds, so one can be dated before an SMS that came earlier.
+/// MMS are dated in whole seconds, so one can be dated before an SMS that came earlier. It is less than the moment for
+/// which a phone is quiet when its list of conversations is over.
 const SECOND: i64 = 1_000;
 
 /// What of a conversation is archived: everything dated from `from` to `to`, in epoch milliseconds.
@@ -37,9 +42,17 @@ pub struct Kept {
     pub to: i64,
     /// The phone has nothing older.
     pub end: bool,
+    /// The phone was asked when the last second of the range was over. Otherwise more can have come in that second, even
+    /// in its last millisecond, and nobody told of it.
+    pub settled: bool,
 }
 
 impl Kept {
+    /// Whether everything is archived up to a conversation's newest message, which has this date.
+    fn reaches(self, newest: i64) -> bool {
+        newest < self.to.saturating_sub(SECOND) || (self.settled && newest <= self.to)
+    }
+
     /// Whether everything back to the horizon is archived.
     pub fn is_done(self, horizon: i64) -> bool {
         self.end || self.from <= horizon
@@ -135,6 +148,8 @@ struct Thread {
     kept: Option<Kept>,
     /// The newest date heard of on this connection.
     newest: Option<i64>,
+    /// The newest date when the list of conversations was over, so that nothing more of that date comes.
+    listed: Option<i64>,
     /// Nothing newer than what is kept is missing.
     caught_up: bool,
     /// The phone did not answer, so it is not asked again before the next connection.
@@ -200,6 +215,37 @@ fn oldest(items: &[Item]) -> Option<i64> {
 /// Whether a page has at least half of what was asked for, so that there may be more.
 fn is_half(length: usize, count: u32) -> bool {
     length.saturating_mul(2) >= usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+impl Thread {
+    /// Moves the end of the range to the newest message, if nothing is missing before that. A date in the future counts
+    /// as now, or later messages would seem to be archived.
+    fn advance(&mut self, now: i64) -> Option<Kept> {
+        let to = self.newest.filter(|_| self.caught_up)?.min(now);
+        let kept = self.kept.as_mut().filter(|kept| kept.to < to)?;
+        (kept.to, kept.settled) = (to, false);
+        Some(*kept)
+    }
+
+    /// Notes that the phone has shown everything up to the newest message. Returns the range if that changes it.
+    fn catch_up(&mut self, now: i64) -> Option<Kept> {
+        let before = self.kept;
+        self.caught_up = true;
+        self.advance(now);
+        let kept = self.kept?;
+        self.kept = Some(Kept { settled: self.is_settled_at(kept.to), ..kept });
+        self.kept.filter(|_| self.kept != before)
+    }
+
+    /// Whether a range that ends there has everything that the phone will ever show of its last second.
+    fn is_settled_at(&self, to: i64) -> bool {
+        self.newest == self.listed && self.newest.is_some_and(|newest| newest <= to)
+    }
+
+    /// Whether nothing is known to be missing after what is kept.
+    fn has_newest(&self) -> bool {
+        self.newest.zip(self.kept).is_some_and(|(newest, kept)| newest <= kept.to)
+    }
 }
 
 impl Job {
@@ -304,9 +350,8 @@ impl Fill {
     fn heard(&mut self, list: &[Item], live_after: BTreeMap<ThreadId, i64>, now: i64) -> Step {
         let mut step = Step { live_after, ..Step::default() };
         for item in list {
-            if let Some(kept) = self.advance(item.thread, now) {
-                step.marks.insert(item.thread, Some(kept));
-            }
+            let kept = self.threads.get_mut(&item.thread).and_then(|thread| thread.advance(now));
+            step.marks.extend(kept.map(|kept| (item.thread, Some(kept))));
         }
         match &mut self.stage {
             Stage::Listing { heard, .. } => *heard = true,
@@ -316,22 +361,14 @@ impl Fill {
         step
     }
 
-    /// Moves the end of a conversation's range to its newest message, if nothing is missing before that. A date in the
-    /// future counts as now, or later messages would seem to be archived.
-    fn advance(&mut self, id: ThreadId, now: i64) -> Option<Kept> {
-        let thread = self.threads.get_mut(&id).filter(|thread| thread.caught_up)?;
-        let to = thread.newest?.min(now);
-        let kept = thread.kept.as_mut().filter(|kept| kept.to < to)?;
-        kept.to = to;
-        Some(*kept)
-    }
-
     /// The list of conversations is over.
     pub(super) fn on_quiet(&mut self) -> Step {
         let Stage::Listing { heard: true, .. } = self.stage else { return Step::default() };
         self.stage = Stage::Open;
         for thread in self.threads.values_mut() {
-            thread.caught_up = thread.newest.zip(thread.kept).is_some_and(|(newest, kept)| newest <= kept.to);
+            thread.listed = thread.newest;
+            thread.caught_up =
+                thread.newest.zip(thread.kept).is_some_and(|(newest, kept)| kept.reaches(newest));
         }
         Step { ask: self.next_job(), ..Step::default() }
     }
@@ -367,7 +404,7 @@ impl Fill {
             thread.left = true;
             // Some phones may not answer where there is nothing to tell, as in a conversation that was deleted, or before
             // the oldest message, if that was deleted. Nothing that is new is missing then.
-            if thread.newest.is_none() || job.goal == Goal::Back {
+            if thread.newest.is_none() || thread.has_newest() || job.goal == Goal::Back {
                 trouble = None;
             }
         }
@@ -441,10 +478,11 @@ impl Fill {
                 step.marks.insert(job.thread, Some(*kept));
             }
             (Goal::CatchUp, None) => {
-                let range = oldest.zip(thread.newest).map(|(oldest, newest)| Kept {
-                    from: oldest.max(self.horizon),
-                    to: newest.min(now),
-                    end: false,
+                let range = oldest.zip(thread.newest).map(|(oldest, newest)| {
+                    let to = newest.min(now);
+                    // What may have been a push is not known to be everything.
+                    let settled = oldest < self.newest && thread.is_settled_at(to);
+                    Kept { from: oldest.max(self.horizon), to, end: false, settled }
                 });
                 (thread.kept, thread.caught_up, thread.left) = (range, range.is_some(), range.is_none());
                 step.marks.extend(range.map(|kept| (job.thread, Some(kept))));
@@ -455,8 +493,7 @@ impl Fill {
                 step.marks.insert(job.thread, None);
             }
             (Goal::CatchUp, Some(_)) => {
-                thread.caught_up = true;
-                step.marks.extend(self.advance(job.thread, now).map(|kept| (job.thread, Some(kept))));
+                step.marks.extend(thread.catch_up(now).map(|kept| (job.thread, Some(kept))));
             }
             (Goal::Back, None) => {}
         }
@@ -465,10 +502,14 @@ impl Fill {
 
     /// Chooses what is asked for next: what is new first, then what is older, and last what may not be answered.
     fn next_job(&mut self) -> Option<Ask> {
-        let (asked, page) = (self.threads.iter().filter(|(_, thread)| !thread.left), self.pages.page);
+        let (asked, Pages { few, page, .. }) =
+            (self.threads.iter().filter(|(_, thread)| !thread.left), self.pages);
         let rank = |(id, thread): (&ThreadId, &Thread)| match (thread.caught_up, thread.kept, thread.newest) {
             _ if thread.doubt.is_some() => thread.doubt.map(|doubt| (0, i64::MAX, doubt)),
-            (false, _, Some(newest)) => Some((2, newest, Job::new(*id, Goal::CatchUp, newest, page))),
+            (false, _, Some(newest)) => {
+                let count = if thread.has_newest() { few } else { page };
+                Some((2, newest, Job::new(*id, Goal::CatchUp, newest, count)))
+            }
             (true, Some(kept), newest) if !kept.is_done(self.horizon) => {
                 Some((1, newest.unwrap_or(i64::MIN), Job::new(*id, Goal::Back, kept.from, page)))
             }

@@ -3,19 +3,16 @@
 use serde_json::Value;
 
 use crate::app::App;
-use crate::call::json;
 use crate::call::messages::MessagesCall;
-use crate::commands::{codes, drafts, notifications, phones, sms};
+use crate::commands::{notifications, phones, sms};
 use crate::demo;
 use crate::failure::Failure;
 
 pub(super) async fn answer(app: &App, call: MessagesCall) -> Result<Value, Failure> {
     match call {
         MessagesCall::Sms(call) => sms::answer(app, call).await,
-        MessagesCall::Drafts(call) => drafts::answer(app, call).await,
         MessagesCall::Notifications(call) => notifications::answer(app, call).await,
         MessagesCall::Phones(call) => phones::answer(app, call).await,
         MessagesCall::Demo(call) => demo::answer(app, call).await,
-        MessagesCall::ChatsCodes { chat, show } => json(codes::show(app, chat, show).await?),
     }
 }

@@ -1,13 +1,12 @@
-//! The connected phone and the other apps' notifications: reading them, and the door through which messages are sent.
+//! The connected phone and the other apps' notifications.
 
 use std::sync::Arc;
 
-use kai_assistant::access::Known;
 use kai_assistant::clock::Clock;
 use kai_assistant::db::Db;
-use kai_assistant::inbox;
+use kai_assistant::inbox::MessageSource;
 use kai_assistant::notifications::{NotificationSource, Sources, replying};
-use kai_assistant::outbox::door::{Door, Senders};
+use kai_assistant::outbox::door::{Door, FindAnswerable};
 use kai_assistant::sms::{ContactBook, Inbox, Poller, Received, Shelf, SmsSource};
 use kai_assistant::source::SourceId;
 use kai_bridges::simulated;
@@ -24,8 +23,6 @@ pub(crate) struct Messages {
     pub(crate) phone: Phone,
     /// The sources of other apps' notifications. Paired phones come and go.
     pub(crate) notifications: Arc<Sources>,
-    /// Everything that the user received, as one list.
-    pub(crate) inbox: inbox::Sources,
     /// The network of paired phones. Only the daemon runs it.
     pub(crate) network: Hub,
     /// The simulated phone, while the demo runs.
@@ -35,28 +32,30 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    pub(crate) fn new(found: machine::Messages, db: &Db, clock: &Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(found: machine::Messages, db: &Db, clock: &Arc<dyn Clock>, door: &Door) -> Self {
         let machine::Messages { phone, notifications, demo, tray } = found;
         let notifications = Arc::new(Sources::new(notifications));
-        let phone = Phone::new(phone, db, clock);
-        let inbox = inbox(&phone, &notifications, clock);
-        let senders = Arc::clone(&phone.door.senders);
+        let phone = Phone::new(phone, db, clock, door);
+        let senders = Arc::clone(&door.senders);
         let drivers = Features::new(db.clone(), Arc::clone(clock), senders, Arc::clone(&notifications));
         let network = Hub::new(db.clone(), Arc::clone(clock), Arc::new(drivers), Network::default());
-        Self { phone, notifications, inbox, network, demo, tray }
+        Self { phone, notifications, network, demo, tray }
+    }
+
+    /// What the inbox lists of them.
+    pub(crate) fn sources(&self, clock: &Arc<dyn Clock>, door: &Door) -> Vec<Box<dyn MessageSource>> {
+        let shelf = self.phone.inbox.as_ref().map(|inbox| Shelf::new(Arc::clone(inbox), Arc::clone(clock)));
+        vec![
+            Box::new(SmsSource { shelf, sends_here: door.senders.has(SourceId::HERE) }),
+            Box::new(NotificationSource { platforms: Arc::clone(&self.notifications) }),
+        ]
     }
 }
 
-/// The sources of the inbox. A further kind of messages is one more of them.
-fn inbox(phone: &Phone, notifications: &Arc<Sources>, clock: &Arc<dyn Clock>) -> inbox::Sources {
-    let shelf = phone.inbox.as_ref().map(|inbox| Shelf::new(Arc::clone(inbox), Arc::clone(clock)));
-    inbox::Sources::new(vec![
-        Box::new(SmsSource { shelf, sends_here: phone.door.senders.has(SourceId::HERE) }),
-        Box::new(NotificationSource { platforms: Arc::clone(notifications) }),
-    ])
-}
+/// Finds out how a notification can be answered.
+pub(crate) const ANSWERABLE: FindAnswerable = replying::answerable;
 
-/// The connected phone, if any, and the door, which always exists.
+/// The connected phone, if any.
 pub(crate) struct Phone {
     /// The name of the bridge that connects it.
     pub(crate) bridge: Option<&'static str>,
@@ -65,13 +64,12 @@ pub(crate) struct Phone {
     pub(crate) received: Received,
     pub(crate) poller: Option<Poller>,
     pub(crate) contacts: Option<ContactBook>,
-    pub(crate) door: Door,
     /// Held while a tick polls the phone, so that only one does.
     pub(crate) looking: tokio::sync::Mutex<()>,
 }
 
 impl Phone {
-    fn new(parts: Option<PhoneParts>, db: &Db, clock: &Arc<dyn Clock>) -> Self {
+    fn new(parts: Option<PhoneParts>, db: &Db, clock: &Arc<dyn Clock>, door: &Door) -> Self {
         let (bridge, reader, sender) = match parts {
             Some(PhoneParts { bridge, reader, sender }) => (Some(bridge), Some(reader), Some(sender)),
             None => (None, None, None),
@@ -79,24 +77,11 @@ impl Phone {
         let inbox = reader.map(|reader| Arc::new(Inbox::new(reader, Arc::clone(clock))));
         let poller = inbox.clone().map(|inbox| Poller { db: db.clone(), clock: Arc::clone(clock), inbox });
         let contacts = inbox.clone().map(|inbox| ContactBook::new(db.clone(), Arc::clone(clock), inbox));
-        let senders = Arc::new(Senders::default());
         if let Some(sender) = sender {
-            senders.register(SourceId::HERE, sender);
+            door.senders.register(SourceId::HERE, sender);
         }
-        let door = Door {
-            db: db.clone(),
-            clock: Arc::clone(clock),
-            senders,
-            answerable: replying::answerable,
-            under_way: Arc::default(),
-        };
         let received = Received::new(db.clone(), inbox.clone());
-        Self { bridge, inbox, received, poller, contacts, door, looking: tokio::sync::Mutex::default() }
-    }
-
-    /// What is known about the permission to send by the phone that Kai runs on; `None` if it cannot send.
-    pub(crate) fn sending(&self) -> Option<Arc<Known>> {
-        self.door.senders.access(SourceId::HERE)
+        Self { bridge, inbox, received, poller, contacts, looking: tokio::sync::Mutex::default() }
     }
 
     pub(crate) fn poller(&self) -> Result<&Poller, Failure> {

@@ -18,8 +18,10 @@ use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{Notifier, Opener};
 use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::home::{Home, HomeId, KeyKind};
+use kai_assistant::inbox;
 use kai_assistant::manifest::Manifest;
 use kai_assistant::moment;
+use kai_assistant::outbox::door::Door;
 use kai_assistant::settings::{self, LANGUAGE, Values};
 use kai_assistant::toolbox::Toolbox;
 use kai_llm::Http;
@@ -53,6 +55,11 @@ pub(crate) struct App {
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
     /// Runs shell commands in isolation.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
+    /// The one way out for messages to other people.
+    pub(crate) door: Door,
+    /// Everything that the user received, as one list.
+    pub(crate) inbox: inbox::Sources,
+    #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
     pub(crate) messages: Messages,
     /// How many pages are open in browsers.
     pub(crate) pages: watch::Sender<usize>,

@@ -4,17 +4,23 @@ use std::sync::Arc;
 
 use kai_assistant::clock::Clock;
 use kai_assistant::db::Db;
-use kai_assistant::inbox;
+use kai_assistant::inbox::MessageSource;
+use kai_assistant::outbox::door::{Door, FindAnswerable};
 
 use crate::machine;
 
-/// Nothing: this edition reads no messages, so its inbox has no source.
-pub(crate) struct Messages {
-    pub(crate) inbox: inbox::Sources,
-}
+/// Nothing: this edition reads mail only.
+pub(crate) struct Messages;
 
 impl Messages {
-    pub(crate) fn new(_: machine::Messages, _: &Db, _: &Arc<dyn Clock>) -> Self {
-        Self { inbox: inbox::Sources::default() }
+    pub(crate) fn new(_: machine::Messages, _: &Db, _: &Arc<dyn Clock>, _: &Door) -> Self {
+        Self
+    }
+
+    #[expect(clippy::unused_self, reason = "the foss edition has some")]
+    pub(crate) fn sources(&self, _: &Arc<dyn Clock>, _: &Door) -> Vec<Box<dyn MessageSource>> {
+        vec![]
     }
 }
+
+pub(crate) const ANSWERABLE: FindAnswerable = |_, _, _| Ok(None);

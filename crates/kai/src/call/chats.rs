@@ -45,3 +45,12 @@ pub(crate) struct ChatFile {
     /// Markdown.
     pub(crate) text: String,
 }
+
+/// The answer of `kai chats codes`: whether the model now sees one-time codes in a conversation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct CodesAnswer {
+    /// `None` if no conversation has begun.
+    pub(crate) id: Option<ConversationId>,
+    pub(crate) shown: bool,
+    pub(crate) says: String,
+}

@@ -1,11 +1,9 @@
 //! What commands ask about messages, notifications and paired phones, and what `kai status` says of them.
 
-use kai_assistant::agent::conversation::{ConversationId, Which};
 use serde::{Deserialize, Serialize};
 
 use super::Call;
 use super::demo::DemoCall;
-use super::drafts::DraftsCall;
 use super::notifications::{NotificationsCall, NotificationsStatus};
 use super::phones::{PhonesCall, PhonesStatus};
 use super::sms::{SmsCall, SmsStatus};
@@ -15,15 +13,9 @@ use super::sms::{SmsCall, SmsStatus};
 #[serde(tag = "cmd", content = "args", rename_all = "snake_case")]
 pub(crate) enum MessagesCall {
     Sms(SmsCall),
-    Drafts(DraftsCall),
     Notifications(NotificationsCall),
     Phones(PhonesCall),
     Demo(DemoCall),
-    /// Shows one-time codes to the model in a conversation, or hides them again.
-    ChatsCodes {
-        chat: Which,
-        show: bool,
-    },
 }
 
 /// The part of `kai status --json` about SMS.
@@ -44,24 +36,9 @@ pub(crate) struct PhonesPart {
     pub(crate) phones: PhonesStatus,
 }
 
-/// The answer of `kai chats codes`: whether the model now sees one-time codes in a conversation.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct CodesAnswer {
-    /// `None` if no conversation has begun.
-    pub(crate) id: Option<ConversationId>,
-    pub(crate) shown: bool,
-    pub(crate) says: String,
-}
-
 impl From<SmsCall> for Call {
     fn from(call: SmsCall) -> Self {
         Self::Messages(MessagesCall::Sms(call))
-    }
-}
-
-impl From<DraftsCall> for Call {
-    fn from(call: DraftsCall) -> Self {
-        Self::Messages(MessagesCall::Drafts(call))
     }
 }
 
@@ -85,17 +62,19 @@ impl From<DemoCall> for Call {
 
 #[cfg(test)]
 mod tests {
+    use kai_assistant::agent::conversation::Which;
     use kai_assistant::sms::SmsId;
     use serde_json::json;
 
+    use super::super::drafts::DraftsCall;
     use super::*;
 
     #[test]
     fn each_call_has_its_own_name_on_the_wire() {
         let read = Call::from(SmsCall::Read { id: SmsId(7) });
-        let codes = Call::Messages(MessagesCall::ChatsCodes { chat: Which::Newest, show: true });
+        let codes = Call::ChatsCodes { chat: Which::Newest, show: true };
         let pair = Call::from(PhonesCall::Pair { device: "d".to_owned() });
-        let undo = Call::from(DraftsCall::Undo);
+        let undo = Call::Drafts(DraftsCall::Undo);
         for (call, cmd) in [(read, "sms"), (undo, "drafts"), (codes, "chats_codes"), (pair, "phones")] {
             let line = serde_json::to_value(&call).unwrap();
             assert_eq!(line["cmd"], json!(cmd), "{line}");

@@ -7,7 +7,6 @@ pub(crate) mod chats;
 #[cfg(feature = "foss")]
 pub(crate) mod demo;
 pub(crate) mod doctor;
-#[cfg(feature = "foss")]
 pub(crate) mod drafts;
 pub(crate) mod guests;
 pub(crate) mod heartbeat;
@@ -36,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::chats::AskFile;
+use self::drafts::DraftsCall;
 use self::guests::{GuestCall, GuestsCall};
 use self::ledger::LedgerCall;
 use self::mcp::McpCall;
@@ -181,6 +181,12 @@ pub(crate) enum Call {
         name: String,
         /// `yes`, `no` or `auto`, as typed.
         pictures: String,
+    },
+    Drafts(DraftsCall),
+    /// Shows one-time codes to the model in a conversation, or hides them again.
+    ChatsCodes {
+        chat: Which,
+        show: bool,
     },
     Ledger(LedgerCall),
     Mcp(McpCall),

@@ -3,7 +3,7 @@
 mod args;
 mod asking;
 mod attach;
-#[cfg(feature = "foss")]
+mod codes;
 mod drafts;
 #[cfg(feature = "foss")]
 mod erasing;
@@ -21,6 +21,8 @@ mod pairing;
 mod phones;
 mod servers;
 mod show;
+#[cfg(feature = "foss")]
+mod sms;
 mod stop;
 mod talk;
 mod transfer;
@@ -143,6 +145,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Tools(command) => ask.tools(command),
         Command::Mcp(McpCommand::Serve(options)) => guests::serve(ask, options),
         Command::Mcp(McpCommand::Guests(command)) => guests::guests(ask, command),
+        Command::Drafts(command) => ask.drafts(&command),
         Command::Messages(command) => messages::run(ask, command),
         Command::Ledger(command) => ask.ledger(command),
         Command::Link { revoke_all } => ask.link(revoke_all),
@@ -225,7 +228,7 @@ impl Cli {
                 |id: &ConversationId| json!({"id": id, "deleted": true}),
                 |id| format!("Deleted chat {}.\n", id.0),
             ),
-            ChatsCommand::Codes(command) => messages::codes(self, &command),
+            ChatsCommand::Codes(command) => codes::run(self, &command),
         }
     }
 

@@ -18,7 +18,7 @@ use rustyline::{Config, Editor};
 use serde::Deserialize;
 
 use super::markdown::Markdown;
-use super::{attach, messages, yes};
+use super::{attach, codes, yes};
 use crate::asking::ApprovalCall;
 use crate::call::chats::{AskAnswer, AskFile};
 use crate::call::{Call, Event, ToolState};
@@ -204,7 +204,7 @@ impl Watcher for Terminal {
                 self.note(&format!("[✗ {title} failed{why}]"));
             }
             Event::Tool { tool, state: ToolState::Done, .. } => {
-                if let Some(next) = messages::next_step(tool) {
+                if let Some(next) = codes::next_step(tool) {
                     self.note(next);
                 }
             }
@@ -272,10 +272,10 @@ pub(super) fn chat(caller: &Caller, mut chat: Which) -> Result<ExitCode, Failure
         };
         match typed.trim() {
             "" => {}
-            "/help" => out::note(&format!("{HELP}{}", messages::HELP)),
+            "/help" => out::note(&format!("{HELP}{}", codes::HELP)),
             "/new" => chat = Which::New,
             text if attach::named(text).is_some() => attach::add(&mut files, attach::named(text)),
-            text => match messages::slash(text, chat) {
+            text => match codes::slash(text, chat) {
                 Some(call) => said(&line, call),
                 None if is_command(text) => out::complain(&format!("There is no command {text}. See: /help")),
                 None => chat = one_turn(&line, text, std::mem::take(&mut files), chat),

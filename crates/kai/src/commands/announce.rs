@@ -10,6 +10,7 @@ use kai_words::Lang;
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use rusqlite::Transaction;
 
+use super::drafts;
 use super::messages::{self, Waits};
 use crate::app::App;
 
@@ -47,7 +48,7 @@ fn taken(tx: &Transaction<'_>, locale: &str) -> Result<Option<News>, DbError> {
     let lang = Lang::chosen(&settings::load(tx)?.of(&LANGUAGE), locale);
     let report = store::take_unnotified(tx)?
         .map(|said| News { notification: of_report(&said, lang), waits: Waits::Report });
-    let drafts = messages::new_drafts(tx, lang)?.map(|drafts| News {
+    let drafts = drafts::news::new_drafts(tx, lang)?.map(|drafts| News {
         notification: about(drafts.title, &drafts.message, ("kai-drafts", Place::Drafts)),
         waits: Waits::Drafts(drafts.count),
     });
@@ -233,6 +234,7 @@ mod tests {
                 to: to.to_owned(),
                 app: None,
                 body: body.to_owned(),
+                mail: None,
                 in_reply_to: None,
                 quoted: None,
                 known_contact: false,

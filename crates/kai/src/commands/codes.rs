@@ -7,7 +7,7 @@ use kai_assistant::settings::{self, CODE_REDACTION_ENABLED};
 use rusqlite::Transaction;
 
 use crate::app::App;
-use crate::call::messages::CodesAnswer;
+use crate::call::chats::CodesAnswer;
 
 /// Shows one-time codes to the model in a conversation, or hides them again. Returns what applies now.
 pub(crate) async fn show(app: &App, chat: Which, show: bool) -> Result<CodesAnswer, TurnError> {

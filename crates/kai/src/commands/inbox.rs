@@ -30,7 +30,7 @@ pub(crate) struct Shown<T> {
 }
 
 pub(crate) async fn list(app: &App, wanted: Wanted) -> Result<Shown<Listing>, DbError> {
-    let sources = app.messages.inbox.clone();
+    let sources = app.inbox.clone();
     let read = move |tx: &Transaction<'_>| {
         let need = Need::Page(wanted.clone());
         let fetching = sources.fetch(tx, &need)?;
@@ -44,7 +44,7 @@ pub(crate) async fn list(app: &App, wanted: Wanted) -> Result<Shown<Listing>, Db
 
 /// One message and whether all of it is there; no message if it is not known, or not known yet.
 pub(crate) async fn message(app: &App, key: Key) -> Result<Shown<(Option<Message>, Fetched)>, DbError> {
-    let (sources, now) = (app.messages.inbox.clone(), app.clock.now());
+    let (sources, now) = (app.inbox.clone(), app.clock.now());
     let read = move |tx: &Transaction<'_>| {
         let need = Need::Message(key.clone());
         let fetching = sources.fetch(tx, &need)?;
@@ -65,7 +65,7 @@ fn one(
 
 /// Fetches all of a message, before something is done with it.
 pub(crate) async fn fetch(app: &App, key: &Key) -> Result<(), DbError> {
-    let (sources, need) = (app.messages.inbox.clone(), Need::Message(key.clone()));
+    let (sources, need) = (app.inbox.clone(), Need::Message(key.clone()));
     join_all(app.db.read(move |tx| sources.fetch(tx, &need)).await?).await;
     Ok(())
 }
@@ -73,7 +73,7 @@ pub(crate) async fn fetch(app: &App, key: &Key) -> Result<(), DbError> {
 /// The message as a model may read it.
 pub(crate) async fn quote(app: &App, key: Key) -> Result<Option<Quote>, DbError> {
     fetch(app, &key).await?;
-    let (sources, clock) = (app.messages.inbox.clone(), Arc::clone(&app.clock));
+    let (sources, clock) = (app.inbox.clone(), Arc::clone(&app.clock));
     let quote = move |tx: &Transaction<'_>| match sources.of(&key) {
         Some(source) => source.quote(tx, &key.id, clock.now(), &clock.zone()),
         None => Ok(None),
@@ -84,7 +84,7 @@ pub(crate) async fn quote(app: &App, key: Key) -> Result<Option<Quote>, DbError>
 /// Notes what the user did with a message. Returns whether there is such a message.
 pub(crate) async fn mark(app: &App, key: Key, mark: Mark) -> Result<bool, DbError> {
     fetch(app, &key).await?;
-    let (sources, now) = (app.messages.inbox.clone(), app.clock.now());
+    let (sources, now) = (app.inbox.clone(), app.clock.now());
     let marked = move |tx: &Transaction<'_>| {
         let Some(source) = sources.of(&key) else { return Ok(false) };
         let is_there = source.message(tx, &key.id, now)?.is_some();
@@ -106,7 +106,7 @@ pub(crate) enum Dismissed {
 
 /// Takes a message out of the inbox, and off the screen where it is shown.
 pub(crate) async fn dismiss(app: &App, key: Key) -> Result<Dismissed, DbError> {
-    let (sources, wanted) = (app.messages.inbox.clone(), key.clone());
+    let (sources, wanted) = (app.inbox.clone(), key.clone());
     let clearing = app
         .db
         .read(move |tx| sources.of(&wanted).map_or(Ok(None), |source| source.clear(tx, &wanted.id)))

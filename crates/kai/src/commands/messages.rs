@@ -1,16 +1,12 @@
-//! What the other features ask about messages, notifications, drafts, paired phones and the demo.
+//! What the other features ask about messages, notifications, paired phones and the demo.
 
 use std::time::Duration;
 
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
-use kai_assistant::outbox::Draft;
-use kai_assistant::outbox::store as drafts;
 use kai_assistant::settings::{self, Setting};
-use kai_assistant::untrusted::Untrusted;
 use kai_bridges::simulated;
 use kai_words::Lang;
-use rusqlite::Transaction;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -54,51 +50,6 @@ async fn allow(app: &App, setting: &Setting, value: &str) -> Result<(), Failure>
         key if key == settings::SMS_ENABLED.key => phones::turn_reading_on(app).await,
         key if key == settings::SMS_SEND_ENABLED.key => phones::can_turn_sending_on(app).await,
         _ => Ok(()),
-    }
-}
-
-/// The characters of a draft's text in a notification.
-const PREVIEW: usize = 240;
-/// The characters of a recipient's name there.
-const RECIPIENT: usize = 80;
-
-/// Drafts that wait, as a notification tells it.
-pub(crate) struct NewDrafts {
-    pub(crate) title: String,
-    pub(crate) message: String,
-    pub(crate) count: usize,
-}
-
-/// What to tell about drafts that were not announced yet; marks them as announced.
-pub(crate) fn new_drafts(tx: &Transaction<'_>, lang: Lang) -> Result<Option<NewDrafts>, DbError> {
-    let waiting = drafts::take_unannounced(tx)?;
-    let to = waiting.iter().map(|draft| Ok(to(draft, sms::name_of(tx, draft)?.as_ref())));
-    let to = to.collect::<Result<Vec<_>, DbError>>()?;
-    Ok(describe(&waiting, to, lang))
-}
-
-fn describe(waiting: &[Draft], mut to: Vec<String>, lang: Lang) -> Option<NewDrafts> {
-    let count = waiting.len();
-    let message = match waiting {
-        [] => return None,
-        [only] => {
-            let body = Untrusted::new(only.body.as_str()).line(PREVIEW);
-            lang.drafts_news_one(to.join(""), body)
-        }
-        _ => {
-            to.dedup();
-            lang.drafts_news_several(to.join(", "))
-        }
-    };
-    Some(NewDrafts { title: lang.drafts_news(count), message, count })
-}
-
-/// The recipient in one line. Others chose the names of contacts and of conversations.
-fn to(draft: &Draft, name: Option<&Untrusted>) -> String {
-    let to = Untrusted::new(draft.recipient()).line(RECIPIENT);
-    match name {
-        Some(name) => format!("{} · {to}", name.line(RECIPIENT)),
-        None => to,
     }
 }
 
@@ -153,11 +104,6 @@ pub(crate) async fn tell_phones(app: &App, waits: Waits) -> Result<(), DbError> 
 const NAME: &str = "Kai";
 /// How long a phone may take.
 const TELLING: Duration = Duration::from_secs(10);
-
-/// The path to the first pending draft on the page.
-pub(crate) fn pending_draft_path(tx: &Transaction<'_>) -> Result<Option<String>, DbError> {
-    Ok(drafts::unwatched(tx)?.first().map(|draft| format!("/#draft-{}", draft.id.0)))
-}
 
 /// The model of the demo, which plays a script; `None` outside the demo.
 pub(crate) fn demo_model(app: &App) -> Option<Ready> {

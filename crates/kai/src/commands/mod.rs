@@ -3,12 +3,10 @@
 pub(crate) mod alarms;
 pub(crate) mod announce;
 pub(crate) mod chats;
-#[cfg(feature = "foss")]
 pub(crate) mod codes;
 #[cfg(feature = "foss")]
 pub(crate) mod contacts;
 pub(crate) mod doctor;
-#[cfg(feature = "foss")]
 pub(crate) mod drafts;
 pub(crate) mod guests;
 pub(crate) mod headline;
@@ -25,7 +23,6 @@ pub(crate) mod noted;
 pub(crate) mod notifications;
 #[cfg(feature = "foss")]
 pub(crate) mod phones;
-#[cfg(feature = "foss")]
 pub(crate) mod replies;
 pub(crate) mod settings;
 pub(crate) mod shell;

@@ -1,4 +1,4 @@
-//! The store edition's twin of `messages.rs`: there are no messages, no drafts and no demo.
+//! The store edition's twin of `messages.rs`: there are no phones and no demo.
 
 #![expect(
     clippy::unnecessary_wraps,
@@ -9,8 +9,6 @@
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::settings::Setting;
-use kai_words::Lang;
-use rusqlite::Transaction;
 
 use crate::app::App;
 use crate::call::messages::{NotificationsPart, PhonesPart, SmsPart};
@@ -32,16 +30,6 @@ pub(crate) async fn set(_: &App, _: &Setting, _: &str) -> Result<bool, Failure> 
     Ok(false)
 }
 
-pub(crate) struct NewDrafts {
-    pub(crate) title: String,
-    pub(crate) message: String,
-    pub(crate) count: usize,
-}
-
-pub(crate) fn new_drafts(_: &Transaction<'_>, _: Lang) -> Result<Option<NewDrafts>, DbError> {
-    Ok(None)
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waits {
     Report,
@@ -54,10 +42,6 @@ pub(crate) fn can_tell(_: &App) -> bool {
 
 pub(crate) async fn tell_phones(_: &App, _: Waits) -> Result<(), DbError> {
     Ok(())
-}
-
-pub(crate) fn pending_draft_path(_: &Transaction<'_>) -> Result<Option<String>, DbError> {
-    Ok(None)
 }
 
 pub(crate) fn demo_model(_: &App) -> Option<Ready> {

@@ -53,7 +53,7 @@ pub(crate) async fn draft(app: &App, key: Key, date: i64, body: &str) -> Result<
         _ => return Err(NotDrafted::TooLong),
     }
     inbox::fetch(app, &key).await?;
-    let (sources, now) = (app.messages.inbox.clone(), app.clock.now());
+    let (sources, now) = (app.inbox.clone(), app.clock.now());
     let staged = move |tx: &Transaction<'_>| {
         let gone = || NotDrafted::Impossible(NoReply::Gone);
         let source = sources.of(&key).ok_or_else(gone)?;
@@ -69,7 +69,7 @@ pub(crate) async fn draft(app: &App, key: Key, date: i64, body: &str) -> Result<
 
 /// Why a message cannot be answered, if that is known before anything is typed.
 pub(crate) async fn impossible(app: &App, key: Key) -> Result<Option<Said>, DbError> {
-    let (sources, now) = (app.messages.inbox.clone(), app.clock.now());
+    let (sources, now) = (app.inbox.clone(), app.clock.now());
     let asked = move |tx: &Transaction<'_>| {
         let Some(source) = sources.of(&key) else { return Ok(None) };
         match source.reply(tx, &key.id, String::new(), now) {

@@ -1,19 +1,13 @@
-//! SMS and drafts: polls, reads and searches messages, lists and sends drafts, and reports the status.
+//! SMS: polls, reads and searches messages, and reports the status.
 
 mod status;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use kai_assistant::access::Access;
 use kai_assistant::db::DbError;
-use kai_assistant::legible::spelled_out;
 use kai_assistant::moment::local;
-use kai_assistant::outbox::door::{self, Refused, Tap};
-use kai_assistant::outbox::remarks::{Remark, remarks};
-use kai_assistant::outbox::segments::segments;
-use kai_assistant::outbox::{Channel, Draft, DraftId, Status};
 use kai_assistant::pending;
 use kai_assistant::phones::{self, Phone};
 use kai_assistant::settings::{self, SMS_ENABLED};
@@ -28,13 +22,12 @@ use kai_assistant::sms::{SmsId, names};
 use kai_assistant::source::SourceId;
 use kai_assistant::untrusted::Untrusted;
 use kai_words::{Said, said};
-use rusqlite::Transaction;
 use serde_json::Value;
 
 use crate::app::App;
 use crate::app::messages::{PAIR, no_phone, start_kai};
 use crate::call::json;
-use crate::call::sms::{DraftPhone, DraftRow, OnPhone, SmsCall, SmsPolled, SmsRow, SmsWhole, TapCall};
+use crate::call::sms::{SmsCall, SmsPolled, SmsRow, SmsWhole};
 use crate::failure::Failure;
 
 pub(crate) use status::{ago, known, status};
@@ -46,10 +39,6 @@ pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
         SmsCall::Known => json(known(app).await?),
         SmsCall::Read { id } => json(read(app, id).await?),
         SmsCall::Search { text } => json(search(app, &text).await?),
-        SmsCall::Drafts => json(drafts(app).await?),
-        SmsCall::Draft { id } => json(draft(app, id).await?),
-        SmsCall::Tap(call) => json(tap(app, call).await?),
-        SmsCall::Discard { id } => json(discard(app, id).await?),
         SmsCall::Forget => json(forget(app).await?),
     }
 }
@@ -281,7 +270,7 @@ pub(crate) fn stays_off(mut failure: Failure) -> Failure {
 /// phone that can send, or a paired one.
 pub(crate) async fn can_turn_sending_on(app: &App) -> Result<(), Failure> {
     let paired = app.db.read(phones::store::all).await?;
-    if !paired.is_empty() || !app.messages.phone.door.senders.is_empty() {
+    if !paired.is_empty() || !app.door.senders.is_empty() {
         return Ok(());
     }
     Err(Failure::failed(said::sms_send_stays_off(said::lacks_sending())).try_instead(PAIR))
@@ -303,165 +292,15 @@ pub(crate) async fn grant(app: &App) -> Result<(), Failure> {
 /// Forgets that the phone refused to send.
 pub(crate) fn forget_denial(app: &App) {
     let unknown = Access::Silent(said::access_phone_unasked());
-    if let Some(known) = app.messages.phone.sending() {
+    if let Some(known) = app.door.senders.access(SourceId::HERE) {
         known.learn(unknown, app.clock.now());
     }
 }
 
 /// Why the phone last refused to send, if it did. The platform only asks the user when something is sent.
 pub(crate) fn sending_denied(app: &App) -> Option<Said> {
-    match app.messages.phone.sending()?.last() {
+    match app.door.senders.access(SourceId::HERE)?.last() {
         Some(Access::Denied(what_to_do)) => Some(what_to_do),
         _ => None,
     }
-}
-
-/// The phones that drafts may leave by.
-struct Phones {
-    /// Kai runs on a phone, or with the simulated one.
-    here: bool,
-    paired: Vec<Phone>,
-}
-
-impl Phones {
-    fn of(&self, draft: &Draft) -> Option<&Phone> {
-        self.paired.iter().find(|phone| phone.source == draft.phone)
-    }
-
-    /// The draft's phone, named only if it could be another one.
-    fn named(&self, draft: &Draft) -> Option<DraftPhone> {
-        let known = if draft.phone.is_here() { self.here } else { self.of(draft).is_some() };
-        let several = self.paired.len() + usize::from(self.here) > 1;
-        let name = self.of(draft).map(|phone| phone.name.clone());
-        (several || !known && !draft.phone.is_here()).then_some(DraftPhone { source: draft.phone, name })
-    }
-
-    fn on_phone(&self, draft: &Draft, zone: &TimeZone) -> OnPhone {
-        let switches = self.of(draft).map(|phone| phone.switches).unwrap_or_default();
-        let can_open = switches.composer
-            && draft.channel == Channel::Sms
-            && matches!(draft.status, Status::Pending | Status::Failed(_));
-        OnPhone {
-            can_open,
-            only_open: can_open && !switches.send_sms,
-            opened_at: draft.composed_at.map(Timestamp::as_millisecond),
-            opened_local: draft.composed_at.map(|at| local(at, zone)),
-        }
-    }
-}
-
-fn phones_of(app: &App, paired: Vec<Phone>) -> Phones {
-    let phone = &app.messages.phone;
-    Phones { here: phone.inbox.is_some() || phone.door.senders.has(SourceId::HERE), paired }
-}
-
-/// The names of the contacts that a draft is addressed to.
-pub(crate) fn name_of(tx: &Transaction<'_>, draft: &Draft) -> Result<Option<Untrusted>, DbError> {
-    match draft.channel {
-        Channel::Sms => names::beside(tx, &draft.to),
-        Channel::Notification => Ok(None),
-    }
-}
-
-fn draft_row(app: &App, phones: &Phones, draft: &Draft, name: Option<&Untrusted>) -> DraftRow {
-    let zone = app.clock.zone();
-    DraftRow {
-        id: draft.id,
-        channel: draft.channel,
-        to: draft.to.clone(),
-        name: name.map(written),
-        app: draft.app.clone(),
-        phone: phones.named(draft),
-        body: draft.body.clone(),
-        body_shown: spelled_out(&draft.body),
-        status: draft.status.state(),
-        reason: draft.status.reason().cloned(),
-        origin: draft.came_from(),
-        guest: draft.guest.clone(),
-        edited: draft.edited && !draft.own,
-        created_at: draft.created_at.as_millisecond(),
-        created_local: local(draft.created_at, &zone),
-        in_reply_to: draft.in_reply_to.clone(),
-        quoted: draft.quoted.clone(),
-        segments: (draft.channel == Channel::Sms).then(|| segments(&draft.body).count),
-        unknown_recipient: remarks(draft).contains(&Remark::FirstContact),
-        remarks: remarks(draft).into_iter().map(remark).collect(),
-        digest: draft.digest(),
-        attempts: draft.attempts,
-        on_phone: phones.on_phone(draft, &zone),
-    }
-}
-
-fn remark(remark: Remark) -> Said {
-    match remark {
-        Remark::FirstContact => said::drafts_remark_first_contact(),
-        Remark::ShortNumber => said::drafts_remark_short_number(),
-        Remark::PremiumNumber => said::drafts_remark_premium_number(),
-        Remark::Invisible => said::drafts_remark_invisible(),
-        Remark::InvisibleName => said::drafts_remark_invisible_name(),
-        Remark::Parts(count) => said::drafts_remark_parts(count),
-    }
-}
-
-pub(crate) async fn drafts(app: &App) -> Result<Vec<DraftRow>, DbError> {
-    let now = app.clock.now();
-    let read = app.db.read(move |tx| {
-        let named = door::drafts(tx, now)?.into_iter().map(|draft| Ok((name_of(tx, &draft)?, draft)));
-        Ok::<_, DbError>((named.collect::<Result<Vec<_>, DbError>>()?, phones::store::all(tx)?))
-    });
-    let (drafts, paired) = read.await?;
-    let phones = phones_of(app, paired);
-    Ok(drafts.iter().map(|(name, draft)| draft_row(app, &phones, draft, name.as_ref())).collect())
-}
-
-pub(crate) async fn row_of(app: &App, draft: Draft) -> Result<DraftRow, DbError> {
-    let read =
-        app.db.read(move |tx| Ok::<_, DbError>((name_of(tx, &draft)?, phones::store::all(tx)?, draft)));
-    let (name, paired, draft) = read.await?;
-    Ok(draft_row(app, &phones_of(app, paired), &draft, name.as_ref()))
-}
-
-pub(crate) async fn draft(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
-    found(app, id).await.map_err(|refused| refused_failure(app, &refused))
-}
-
-async fn found(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
-    drafts(app).await?.into_iter().find(|row| row.id == id).ok_or(Refused::Unknown(id))
-}
-
-/// What a command says if a draft could not be sent or discarded. The page has words of its own.
-fn refused_failure(app: &App, refused: &Refused) -> Failure {
-    let failure = Failure::failed(refused.to_string());
-    match refused {
-        // Only the daemon reaches paired phones.
-        Refused::NotConnected(_) if app.daemon.is_none() => failure.try_instead("kai"),
-        _ => failure,
-    }
-}
-
-/// Sends a draft after a tap and returns it in its new state. A failed send is reported in the draft, not as an error.
-pub(crate) async fn tap(app: &App, call: TapCall) -> Result<DraftRow, Failure> {
-    tapped(app, call).await.map_err(|refused| refused_failure(app, &refused))
-}
-
-/// The same as [`tap`], with the reason for a refusal as a value.
-pub(crate) async fn tapped(app: &App, call: TapCall) -> Result<DraftRow, Refused> {
-    let tap = Tap { draft: call.id, act: call.button.into(), shown: call.shown, attempts: call.attempts };
-    let draft = app.messages.phone.door.tap(tap).await?;
-    if matches!(draft.status, Status::Unknown(_)) {
-        // The phone may already know whether it was sent.
-        app.messages.phone.door.settle().await?;
-        return found(app, draft.id).await;
-    }
-    Ok(row_of(app, draft).await?)
-}
-
-pub(crate) async fn discard(app: &App, id: DraftId) -> Result<DraftRow, Failure> {
-    discarded(app, id).await.map_err(|refused| refused_failure(app, &refused))
-}
-
-/// The same as [`discard`], with the reason for a refusal as a value.
-pub(crate) async fn discarded(app: &App, id: DraftId) -> Result<DraftRow, Refused> {
-    let draft = app.messages.phone.door.discard(id).await?;
-    Ok(row_of(app, draft).await?)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::commands::messages;
+use crate::commands::drafts;
 use kai_assistant::agent::conversation;
 use kai_assistant::db::DbError;
 use kai_assistant::device::{Place, Tap, Target};
@@ -54,7 +54,7 @@ fn path(tx: &Transaction<'_>, place: Place) -> Result<String, DbError> {
     let found = match place {
         Place::Chat => None,
         Place::Heartbeat => conversation::heartbeat(tx)?.map(|id| format!("/c/{}", id.0)),
-        Place::Drafts => messages::pending_draft_path(tx)?,
+        Place::Drafts => drafts::news::pending_draft_path(tx)?,
     };
     Ok(found.unwrap_or_else(|| "/".to_owned()))
 }

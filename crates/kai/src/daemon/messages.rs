@@ -1,7 +1,6 @@
 //! The daemon's work with messages and notifications.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
@@ -14,9 +13,6 @@ use crate::app::App;
 use crate::commands::{contacts, notifications};
 use crate::demo;
 use crate::failure::Failure;
-
-/// How long shutdown waits for a message that is being sent.
-const SEND_GRACE: Duration = Duration::from_secs(12);
 
 /// Recovers after a crash, and sets the demo up.
 pub(super) async fn begin(app: &App) -> Result<(), Failure> {
@@ -32,11 +28,6 @@ pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
         }
     };
     tokio::join!(notifications::listen_on(Arc::clone(&app), stop.clone()), network);
-}
-
-/// Waits for a send that the user approved.
-pub(super) async fn finish_sending(app: &App) {
-    app.messages.phone.door.rest(SEND_GRACE).await;
 }
 
 /// Polls the phone, unless the last poll still runs.
@@ -64,7 +55,7 @@ pub(super) fn tick(tx: &Transaction<'_>, now: Timestamp) -> Result<(), DbError> 
 
 /// Settles drafts with an unknown outcome and polls for new messages.
 pub(crate) async fn look_at_phone(app: &App) {
-    if let Err(error) = app.messages.phone.door.settle().await {
+    if let Err(error) = app.door.settle().await {
         tracing::warn!(%error, "drafts could not be settled");
     }
     let Some(poller) = &app.messages.phone.poller else { return };

@@ -38,6 +38,8 @@ use crate::{erase, socket, web, wire};
 const TICK: Duration = Duration::from_mins(1);
 /// A longer interval between two ticks means that some were missed (suspend, machine off, daemon not running).
 const GAP: SignedDuration = SignedDuration::from_secs(150);
+/// How long shutdown waits for a message that is being sent.
+const SEND_GRACE: Duration = Duration::from_secs(12);
 /// How long shutdown waits for requests that the page and the socket are still handling.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long shutdown waits for an alarm that is ringing.
@@ -134,7 +136,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     stop.cancel();
     // Let a send that the user approved finish; cut off, its draft could only say that it may have been sent.
-    messages::finish_sending(&app).await;
+    app.door.rest(SEND_GRACE).await;
     ring_out(&app, ringing).await;
     // Wait until the socket accepts no more calls before closing the tracker, so that none can start after the wait.
     drop(commands.await);
@@ -409,6 +411,7 @@ mod tests {
             to: "+15550100".to_owned(),
             app: None,
             body: "Yes".to_owned(),
+            mail: None,
             in_reply_to: None,
             quoted: None,
             known_contact: false,
@@ -421,7 +424,7 @@ mod tests {
         phone.next_send(kai_bridges::simulated::Fate::UnsureAndNotSent("no word".to_owned()));
         let act = door::Act::fitting(&draft.status).unwrap();
         let tap = door::Tap { draft: draft.id, act, shown: draft.digest(), attempts: draft.attempts };
-        app.messages.phone.door.tap(tap).await.unwrap();
+        app.door.tap(tap).await.unwrap();
     }
 
     /// When the phone hangs during the first run, later runs neither wait for it nor delay tasks and heartbeats.

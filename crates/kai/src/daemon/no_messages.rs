@@ -22,8 +22,6 @@ pub(super) async fn begin(_: &App) -> Result<(), Failure> {
 
 pub(super) async fn listen(_: Arc<App>, _: CancellationToken) {}
 
-pub(super) async fn finish_sending(_: &App) {}
-
 pub(super) async fn poll(_: &App) {}
 
 pub(super) async fn read_contacts(_: &App) {}

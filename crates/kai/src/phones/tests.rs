@@ -592,6 +592,7 @@ impl Kai {
         let sources = Arc::new(Sources::new(None));
         let features = Features::new(db.clone(), time.clone(), Arc::clone(&senders), sources);
         let door = Door {
+            mailer: None,
             db: db.clone(),
             clock: time.clone(),
             senders,
@@ -620,6 +621,7 @@ impl Kai {
             to: "+15550142123".to_owned(),
             app: None,
             body: body.to_owned(),
+            mail: None,
             in_reply_to: None,
             quoted: None,
             known_contact: true,

@@ -2,6 +2,7 @@
 //! shown, so that it can only approve that text. All but the first are folded to one line.
 
 mod edit;
+mod mail;
 mod undo;
 
 use std::sync::LazyLock;
@@ -19,7 +20,6 @@ use kai_assistant::legible::{self, visible};
 use kai_assistant::outbox::discarded::Discarded;
 use kai_assistant::outbox::door::Refused;
 use kai_assistant::outbox::{DraftId, DraftOrigin, DraftState, ReplyTo};
-use kai_assistant::phones::Switch;
 use kai_assistant::untrusted::Untrusted;
 use kai_words::{Lang, Part, Said, said};
 use maud::{Markup, html};
@@ -31,8 +31,8 @@ use super::state::Web;
 use super::times::Times;
 use super::{assets, icons, reply};
 use crate::app::App;
-use crate::call::sms::{Button, DraftPhone, DraftRow, TapCall};
-use crate::commands::{drafts as kept, sms};
+use crate::call::drafts::{Button, DraftPhone, DraftRow, TapCall};
+use crate::commands::drafts as kept;
 
 const SCRIPT: &str = include_str!("assets/drafts.js");
 /// The URL path of the script for drafts; only pages that can show drafts load it.
@@ -53,8 +53,8 @@ pub(super) fn stale_in(drafts: &Drafts, now: Timestamp) -> Option<Duration> {
 }
 
 pub(super) async fn stored(app: &App) -> Result<Drafts, DbError> {
-    let (rows, discarded) = (sms::drafts(app).await?, kept::recent(app).await?);
-    Ok(Drafts { rows, discarded, denied: sms::sending_denied(app).is_some() })
+    let (rows, discarded) = (kept::list(app).await?, kept::recent(app).await?);
+    Ok(Drafts { rows, discarded, denied: kept::phones::sending_denied(app) })
 }
 
 /// Which drafts the address of the page asks to see in another way.
@@ -159,7 +159,7 @@ fn card(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, shape: &Shape
                 details class="fold" id=(format!("draft-{id}-fold")) open {
                     summary class="draft-head" data-testid="draft-fold" { (who(draft, times)) }
                     @for warning in &draft.remarks { (remark(draft, warning, lang)) }
-                    @if let Some(quoted) = &draft.quoted { (quote(quoted, id, lang)) }
+                    @if let Some(quoted) = draft.quoted.as_ref().filter(|_| draft.mail.is_none()) { (quote(quoted, id, lang)) }
                     @if shape.edited { (edit::form(draft, csrf, lang)) }
                     @else { (waiting(draft, csrf, times, denied, shape)) }
                 }
@@ -173,15 +173,18 @@ fn waiting(draft: &DraftRow, csrf: &str, times: &Times, denied: bool, shape: &Sh
     let lang = times.lang;
     let folded = is_long(&legible::folded_in(&draft.body, lang)) && !shape.unfolded;
     html! {
+        @if let Some(mail) = &draft.mail { (mail::headers(draft, mail, lang)) }
         (body(draft, folded, lang))
+        (mail::quote(draft, lang))
         (about(draft, times))
-        @if denied && draft.status == DraftState::Failed { p { (Remedy::sms().link(lang)) } }
+        @if denied && draft.status == DraftState::Failed && draft.mail.is_none() { p { (Remedy::sms().link(lang)) } }
         (buttons(draft, csrf, folded, lang))
     }
 }
 
 fn remark(draft: &DraftRow, warning: &Said, lang: Lang) -> Markup {
-    let stranger = draft.unknown_recipient && *warning == said::drafts_remark_first_contact();
+    let stranger = draft.unknown_recipient
+        && [said::drafts_remark_first_contact(), said::drafts_remark_first_mail()].contains(warning);
     html! { p class="remark" data-testid=[stranger.then_some("draft-unknown-recipient")] { (warning.to(lang)) } }
 }
 
@@ -190,7 +193,9 @@ fn sent(draft: &DraftRow, times: &Times) -> Markup {
     html! {
         details class="sent" id=(format!("draft-{}-sent", draft.id.0)) {
             summary dir="auto" { (first_words(draft, times.lang)) }
+            @if let Some(mail) = &draft.mail { (mail::headers(draft, mail, times.lang)) }
             p class="draft-body" data-testid="draft-body" dir="auto" { (legible::folded_in(&draft.body, times.lang)) }
+            (mail::quote(draft, times.lang))
             (about(draft, times))
         }
     }
@@ -202,6 +207,10 @@ const FIRST_WORDS: usize = 80;
 /// The beginning of the text, for the line of a folded draft.
 fn first_words(draft: &DraftRow, lang: Lang) -> String {
     let text = legible::folded_in(&draft.body, lang);
+    let text = match &draft.mail {
+        Some(mail) if !mail.subject.is_empty() => format!("{}: {text}", visible(&mail.subject)),
+        _ => text,
+    };
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let words: String = line.chars().take(FIRST_WORDS).collect();
     if words.len() < line.len() { words + "…" } else { words }
@@ -267,6 +276,7 @@ fn about(draft: &DraftRow, times: &Times) -> Markup {
     html! {
         p class="quiet" {
             @match (draft.segments, &draft.app) {
+                _ if draft.mail.is_some() => (lang.drafts_mail()),
                 (Some(count), _) => (lang.drafts_size(count)),
                 (None, Some(app)) => (rich(&said::drafts_reply_in(app), lang, |app| html! { bdi { (app) } })),
                 (None, None) => (lang.drafts_reply()),
@@ -387,6 +397,7 @@ fn state(draft: &DraftRow, times: &Times) -> Said {
             None => said::drafts_state_pending(),
         },
         DraftState::Sending => said::drafts_state_sending(),
+        DraftState::Sent if draft.mail.is_some() => said::drafts_state_mailed(),
         DraftState::Sent if why.is_empty() => said::drafts_state_sent(),
         DraftState::Sent => said::drafts_state_sent_more(why),
         DraftState::Failed => said::drafts_state_failed(why),
@@ -479,11 +490,11 @@ async fn tap(
 ) -> Response {
     let Ok(Form(TapForm { button, shown, attempts })) = form else { return reply::misfilled(&headers) };
     let call = TapCall { id: DraftId(id), button, shown, attempts };
-    back(&headers, sms::tapped(&web.app, call).await)
+    back(&headers, kept::tapped(&web.app, call).await)
 }
 
 async fn discard(State(web): State<Web>, Path(id): Path<i64>, headers: HeaderMap) -> Response {
-    back(&headers, sms::discarded(&web.app, DraftId(id)).await)
+    back(&headers, kept::discarded(&web.app, DraftId(id)).await)
 }
 
 fn back(headers: &HeaderMap, done: Result<DraftRow, Refused>) -> Response {
@@ -499,20 +510,14 @@ fn why(refused: &Refused) -> Trouble {
         Refused::NoPhone => return Trouble::new(said::drafts_refused_no_phone(), Remedy::phones()),
         Refused::NotConnected(phone) => said::drafts_refused_not_connected(phone),
         Refused::Unpaired => said::drafts_refused_unpaired(),
-        Refused::SwitchedOff { phone, switch } => match switch {
-            Switch::Composer => said::drafts_refused_composer_off(phone),
-            Switch::Notifications => said::drafts_refused_notifications_off(phone),
-            Switch::SendSms | Switch::ReadSms | Switch::Names | Switch::Tell => {
-                said::drafts_refused_sending_off(phone)
-            }
-        },
+        Refused::SwitchedOff(why) => why.clone(),
         Refused::NotOpened(why) => said::drafts_refused_not_opened(why),
         Refused::Unknown(_) => said::drafts_refused_gone(),
         Refused::Changed => said::drafts_refused_changed(),
         Refused::Sending => said::drafts_refused_sending(),
         Refused::Sent => said::drafts_refused_sent(),
         Refused::OutcomeNotStored => said::drafts_refused_unwritten(),
-        Refused::NotNow(_) | Refused::NothingToOpen => said::drafts_refused_not_now(),
+        Refused::NotNow(_) | Refused::NothingToOpen | Refused::NoMail => said::drafts_refused_not_now(),
         Refused::Store(error) => error.said(),
     };
     why.into()

@@ -10,6 +10,7 @@ mod attach;
 mod banners;
 mod bin;
 mod chat;
+mod codes;
 mod compress;
 pub(crate) mod connections;
 #[cfg(feature = "foss")]
@@ -17,7 +18,6 @@ mod demo;
 #[cfg_attr(not(feature = "foss"), path = "no_demo_child.rs")]
 mod demo_child;
 mod dialogs;
-#[cfg_attr(not(feature = "foss"), path = "no_drafts.rs")]
 mod drafts;
 mod finder;
 mod frame;
@@ -92,6 +92,8 @@ pub(crate) async fn serve(
 
 fn router(web: Web) -> Router {
     messages::routes()
+        .merge(drafts::routes())
+        .merge(codes::routes())
         .merge(settings::routes(&web))
         .merge(inbox::routes())
         .merge(attach::routes())

@@ -1,12 +1,10 @@
-//! The store edition's twin of `messages.rs`: its pages show no drafts, no codes and no demo.
+//! The store edition's twin of `messages.rs`: its pages show no phones and no demo.
 
 use axum::Router;
-use kai_assistant::agent::conversation::{ConversationId, Whole};
 use kai_words::Lang;
 use maud::{Markup, html};
 
 use super::state::Web;
-use super::view::View;
 
 pub(super) fn begin(_: &Web) {}
 
@@ -24,18 +22,8 @@ pub(super) fn try_demo(_: &str, _: Lang) -> Markup {
     html! {}
 }
 
-pub(super) fn codes(_: &View<'_>, _: ConversationId, _: &Whole) -> Markup {
-    html! {}
-}
-
-pub(super) fn codes_shown(_: &Whole, _: Lang) -> Markup {
-    html! {}
-}
-
 /// A label in the language it is asked for.
 pub(super) type Label = fn(Lang) -> &'static str;
 
 pub(super) const IDEAS: &[(&str, Label)] = &[];
 pub(super) const LEDGER_KINDS: &[(&str, Label)] = &[];
-pub(super) const WHO_SAW: Option<Label> = None;
-pub(super) const LEDGER_FILTERS: Label = Lang::ledger_filter;

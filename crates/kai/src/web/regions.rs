@@ -6,7 +6,7 @@ use super::inbox::place::INBOX;
 use super::talk::{self, RenderContext};
 use super::turns::Sight;
 use super::view::View;
-use super::{banners, icons, list, messages, picker, queue, trust};
+use super::{banners, codes, icons, list, picker, queue, trust};
 use crate::commands::inbox::COUNTED;
 
 /// The parts of the page that are updated live, except the messages.
@@ -73,7 +73,7 @@ pub(super) fn regions(view: &View<'_>) -> Regions {
 fn menu(view: &View<'_>) -> Markup {
     let (Some(id), Some(chat)) = (view.place.chat, &view.stored.chat) else { return html! {} };
     html! {
-        (messages::codes(view, id, chat))
+        (codes::menu(view, id, chat))
         (list::export(id, view))
         form method="post" action=(format!("/c/{}/delete", id.0)) data-live data-shuts {
             input type="hidden" name="csrf" value=(view.csrf);

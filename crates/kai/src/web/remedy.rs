@@ -32,7 +32,6 @@ impl Remedy {
         Self { href: "/settings/phones", label: said::remedy_phones() }
     }
 
-    #[cfg(feature = "foss")]
     pub(super) fn sms() -> Self {
         Self { href: "/settings/agent#sms", label: said::remedy_sms() }
     }

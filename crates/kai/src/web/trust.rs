@@ -11,7 +11,7 @@ use super::attach;
 use super::inbox::place;
 use super::rich::rich;
 use super::view::View;
-use super::{icons, messages};
+use super::{codes, icons};
 
 /// Renders the line; empty as long as the chat includes nobody else's text.
 pub(super) fn line(view: &View<'_>) -> Markup {
@@ -29,7 +29,7 @@ pub(super) fn line(view: &View<'_>) -> Markup {
             div {
                 p { (says) }
                 (reason(chat, view.lang))
-                (messages::codes_shown(chat, view.lang))
+                (codes::shown(chat, view.lang))
             }
         }
     }

@@ -153,7 +153,7 @@ pub(super) async fn stored(
 ) -> Result<Stored, DbError> {
     let drafts = drafts::stored(&web.app).await?;
     let (place, now, cookie) = (place.clone(), web.app.clock.now(), session.token());
-    let (inbox, app) = (web.app.messages.inbox.clone(), Arc::clone(&web.app));
+    let (inbox, app) = (web.app.inbox.clone(), Arc::clone(&web.app));
     let read = move |tx: &Transaction<'_>| {
         let (values, session) = sessions::recognise(tx, Some(cookie), now)?;
         let reached = place.chat.map_or(Ok(Revision::default()), |id| conversation::reached(tx, id))?;

@@ -11,7 +11,7 @@ use kai_assistant::settings::{
     NOTIFICATIONS_DISMISS_ENABLED, NOTIFICATIONS_ENABLED, NOTIFICATIONS_REPLY_ENABLED, SMS_ENABLED,
     SMS_SEND_ENABLED,
 };
-use kai_assistant::sms::{CheckDrafts, CheckSms, DraftingPhones, ReadSms, ReplySms, SearchSms, SendSms};
+use kai_assistant::sms::{CheckSms, DraftingPhones, ReadSms, ReplySms, SearchSms, SendSms};
 use kai_assistant::tool::AnyTool;
 use kai_assistant::toolbox::{EnabledBy, Entry};
 use kai_bridges::simulated;
@@ -36,7 +36,7 @@ fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
     let (db, clock, phone) = (parts.db, parts.clock, &parts.messages.phone);
     let on = |features, tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::Features(features) };
     let (db, clock) = (|| db.clone(), || Arc::clone(clock));
-    let drafting = Arc::new(DraftingPhones::new(db(), clock(), Arc::clone(&phone.door.senders)));
+    let drafting = Arc::new(DraftingPhones::new(db(), clock(), Arc::clone(&parts.door.senders)));
     let phones = || Arc::clone(&drafting);
     let received = || phone.received.clone();
     vec![
@@ -51,7 +51,6 @@ fn sms_tools(parts: &Parts<'_>) -> Vec<Entry> {
             vec![&SMS_SEND_ENABLED, &SMS_ENABLED],
             Arc::new(ReplySms { db: db(), clock: clock(), received: received(), phones: phones() }),
         ),
-        on(vec![&SMS_SEND_ENABLED], Arc::new(CheckDrafts { db: db(), clock: clock() })),
     ]
 }
 

@@ -11,13 +11,16 @@ use kai_assistant::device::alarm::{AlarmsUnavailable, Ringer, Ringing};
 use kai_assistant::device::{
     CreateCalendarEvent, LocalTime, OpenUrl, SendNotification, SetAlarm, ShellCommand,
 };
+use kai_assistant::drafts::CheckDrafts;
 use kai_assistant::home::{Home, KeyFile};
+use kai_assistant::inbox;
 use kai_assistant::ledger;
 use kai_assistant::manifest::MANIFEST;
 use kai_assistant::mcp::hub::Hub;
 use kai_assistant::mcp::tools::FindTools;
 use kai_assistant::memory::promotion::PromoteLearning;
 use kai_assistant::memory::{MemoryForget, MemoryLearn, MemoryReinforce, MemoryStore};
+use kai_assistant::outbox::door::Door;
 use kai_assistant::settings::{self, MEMORY_ENABLED, SCHEDULING_ENABLED};
 use kai_assistant::tasks::{CancelTask, ListTasks, ScheduleTask};
 use kai_assistant::tool::AnyTool;
@@ -30,7 +33,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::last_noted::LastNoted;
-use crate::app::messages::Messages;
+use crate::app::messages::{ANSWERABLE, Messages};
 use crate::app::{App, Role, facts, sessions};
 use crate::caller_env::{self, CallerEnv};
 use crate::failure::Failure;
@@ -78,7 +81,16 @@ struct Opened {
 
 fn put_together(opened: Opened, internet: &Internet) -> App {
     let Opened { home, key_file, db, clock, machine, ringer, env } = opened;
-    let messages = Messages::new(machine.messages.clone(), &db, &clock);
+    let door = Door {
+        db: db.clone(),
+        clock: Arc::clone(&clock),
+        senders: Arc::default(),
+        mailer: None,
+        answerable: ANSWERABLE,
+        under_way: Arc::default(),
+    };
+    let messages = Messages::new(machine.messages.clone(), &db, &clock, &door);
+    let inbox = inbox::Sources::new(messages.sources(&clock, &door));
     let toolbox = toolbox(&Parts {
         home: &home,
         internet,
@@ -87,6 +99,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         machine: &machine,
         ringer: ringer.as_ref().map_err(|mute| *mute),
         messages: &messages,
+        door: &door,
     });
     App {
         home,
@@ -102,6 +115,8 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         opener: machine.opener,
         notifier: machine.notifier,
         sandbox: machine.sandbox,
+        door,
+        inbox,
         messages,
         pages: watch::Sender::default(),
         daemon: None,
@@ -156,6 +171,8 @@ struct Parts<'a> {
     ringer: Result<&'a Ringer, AlarmsUnavailable>,
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
     messages: &'a Messages,
+    #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has no phones"))]
+    door: &'a Door,
 }
 
 fn toolbox(parts: &Parts<'_>) -> Toolbox {
@@ -204,6 +221,10 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         tasks(Arc::new(CancelTask { db: db.clone() })),
     ];
     entries.extend(messages::tools(parts));
+    entries.push(Entry {
+        tool: Arc::new(CheckDrafts { db: db.clone(), clock: Arc::clone(clock) }),
+        governed: EnabledBy::Features(vec![]),
+    });
     entries
         .push(Entry { tool: Arc::new(FindTools { db: db.clone() }), governed: EnabledBy::Features(vec![]) });
     let toolbox = Toolbox::new(entries);

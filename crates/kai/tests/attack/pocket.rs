@@ -72,7 +72,7 @@ impl Pocket {
         let limits = PhoneLimits { quiet: Duration::from_millis(50), ..PhoneLimits::default() };
         let (phone, told) = PairedPhone::new(pin.device, Arc::clone(&clock), limits);
         phone.allow(ALL).unwrap();
-        let (senders, sources) = (&house.app.messages.phone.door.senders, &house.app.messages.notifications);
+        let (senders, sources) = (&house.app.door.senders, &house.app.messages.notifications);
         let features = Features::new(db, clock, Arc::clone(senders), Arc::clone(sources));
         features.start(Joined { source, phone: Arc::clone(&phone), told });
         phone.connected(Arc::clone(&endpoint)).unwrap();

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::counts::{self, Counts, Own};
 use super::house::{House, Wary, http, model};
 use super::pocket::{Delivered, Delivery};
-use crate::commands::{chats, sms};
+use crate::commands::{chats, drafts};
 use crate::web;
 
 /// Texts that are delivered together.
@@ -238,8 +238,8 @@ impl Range {
                 .write_now(|tx| tasks::cancel(tx, id))
                 .unwrap_or_else(|e: DbError| panic!("{e}"));
         }
-        for draft in sms::drafts(&self.house.app).await.unwrap() {
-            sms::discard(&self.house.app, draft.id).await.unwrap();
+        for draft in drafts::list(&self.house.app).await.unwrap() {
+            drafts::discard(&self.house.app, draft.id).await.unwrap();
         }
         self.delivered += shots.len();
         pages

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::house::{House, PAGE, Wary, http, model};
 use super::liar;
 use super::pocket::Delivery;
-use crate::call::sms::{Button, TapCall};
-use crate::commands::sms;
+use crate::call::drafts::{Button, TapCall};
+use crate::commands::drafts;
 
 const SECRET: &str = "the-secret-of-the-person";
 /// A memory that an older store holds from what strangers wrote, and that nobody has confirmed.
@@ -491,13 +491,13 @@ async fn the_counters_can_count() {
             let house = house(level, through).await;
             let before = standing(&house);
             house.beat(&model(&[vec![(tool, hostile(tool, &house).unwrap().to_string())]], "Done.")).await;
-            let mut drafts = sms::drafts(&house.app).await.unwrap();
+            let mut drafts = drafts::list(&house.app).await.unwrap();
             // Only a paired phone's notifications can be answered.
             let expected = usize::from(tool == "send_sms" || through == Through::Pocket);
             assert_eq!(drafts.len(), expected, "{tool}");
             let Some(draft) = drafts.pop() else { continue };
             let (id, shown, attempts) = (draft.id, draft.digest, draft.attempts);
-            sms::tap(&house.app, TapCall { id, button: Button::Send, shown, attempts }).await.unwrap();
+            drafts::tap(&house.app, TapCall { id, button: Button::Send, shown, attempts }).await.unwrap();
             if let Some(pocket) = &house.pocket {
                 pocket.handset.until(|_| (!pocket.done_on_it().is_empty()).then_some(())).await;
             }

@@ -434,7 +434,9 @@ fn keep_copy(tx: &Transaction<'_>, draft: &Draft, attempt: Attempt) -> Result<()
 fn mail_of(draft: &Draft, tapped_at: Timestamp) -> Option<Mail> {
     let envelope = draft.mail.clone().filter(|_| draft.channel == Channel::Email)?;
     let to = draft.to.split(", ").filter(|one| !one.is_empty()).map(str::to_owned).collect();
-    Some(Mail { to, envelope, text: draft.body.clone(), date: tapped_at.as_millisecond() })
+    let quote = envelope.quote.as_ref().map(|quote| format!("\n\n{quote}"));
+    let text = draft.body.clone() + &quote.unwrap_or_default();
+    Some(Mail { to, envelope, text, date: tapped_at.as_millisecond() })
 }
 
 fn record(tx: &Transaction<'_>, attempt: Attempt, status: &Status, now: Timestamp) -> Result<(), DbError> {

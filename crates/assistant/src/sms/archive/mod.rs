@@ -38,6 +38,9 @@ pub(crate) const MIGRATION: Migration =
 pub(crate) const INBOX: Migration =
     Migration { name: "sms/inbox", sql: include_str!("../../../migrations/sms-inbox.sql") };
 
+pub(crate) const SETTLED: Migration =
+    Migration { name: "sms/settled", sql: include_str!("../../../migrations/sms-settled.sql") };
+
 /// The lowest number of an archived message. Phones' own numbers do not get that high.
 pub const FIRST_ID: SmsId = SmsId(10_000_001);
 
@@ -328,10 +331,11 @@ fn queue(tx: &Transaction<'_>, rules: &Rules, id: SmsId, message: &PhoneMessage)
 
 /// What is archived of a phone's conversations.
 pub(super) fn marks(tx: &Transaction<'_>, source: SourceId) -> Result<BTreeMap<ThreadId, Kept>, DbError> {
-    let sql = "SELECT thread, complete_from, complete_to, done FROM sms_threads WHERE source = ?1";
+    let sql = "SELECT thread, complete_from, complete_to, done, settled FROM sms_threads WHERE source = ?1";
     let mut rows = tx.prepare_cached(sql)?;
     let kept = |row: &Row<'_>| {
-        Ok((ThreadId(row.get(0)?), Kept { from: row.get(1)?, to: row.get(2)?, end: row.get(3)? }))
+        let kept = Kept { from: row.get(1)?, to: row.get(2)?, end: row.get(3)?, settled: row.get(4)? };
+        Ok((ThreadId(row.get(0)?), kept))
     };
     Ok(rows.query_map([source], kept)?.collect::<rusqlite::Result<_>>()?)
 }
@@ -346,10 +350,12 @@ fn mark(tx: &Transaction<'_>, source: SourceId, thread: ThreadId, kept: Option<K
         return Ok(());
     };
     tx.prepare_cached(
-        "INSERT INTO sms_threads (source, thread, complete_from, complete_to, done) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT (source, thread) DO UPDATE SET complete_from = ?3, complete_to = ?4, done = ?5",
+        "INSERT INTO sms_threads (source, thread, complete_from, complete_to, done, settled)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (source, thread)
+         DO UPDATE SET complete_from = ?3, complete_to = ?4, done = ?5, settled = ?6",
     )?
-    .execute(params![source, thread.0, kept.from, kept.to, kept.end])?;
+    .execute(params![source, thread.0, kept.from, kept.to, kept.end, kept.settled])?;
     Ok(())
 }
 

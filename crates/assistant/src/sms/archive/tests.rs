@@ -256,9 +256,11 @@ fn the_state_says_how_far_it_is() {
     run(&db, |tx| {
         assert_eq!(phone_state(tx, PHONE, at(SINCE))?, PhoneState::default());
         let horizon = SINCE - 365 * DAY;
-        let half = Kept { from: SINCE - 365 * DAY / 2, to: SINCE, end: false };
-        let marks =
-            [(ThreadId(1), Some(half)), (ThreadId(2), Some(Kept { from: horizon, to: SINCE, end: false }))];
+        let half = Kept { from: SINCE - 365 * DAY / 2, to: SINCE, end: false, settled: false };
+        let marks = [
+            (ThreadId(1), Some(half)),
+            (ThreadId(2), Some(Kept { from: horizon, to: SINCE, end: false, settled: false })),
+        ];
         take_for(tx, PHONE, &[], &Step { marks: marks.into(), ..Step::default() })?;
         note_error(tx, PHONE, Some(&"Why.".into()))?;
         let state = phone_state(tx, PHONE, at(SINCE))?;
@@ -277,7 +279,7 @@ fn what_is_old_goes_and_is_asked_for_again_if_the_setting_is_raised() {
         let now = SINCE + DAY;
         let list: Vec<PhoneMessage> =
             (0..20).map(|n| sms(n, now - n * 2 * DAY, "+1", &format!("day {n}"))).collect();
-        let kept = Kept { from: now - 40 * DAY, to: now, end: true };
+        let kept = Kept { from: now - 40 * DAY, to: now, end: true, settled: true };
         page(tx, &list)?;
         mark(tx, PHONE, ThreadId(1), Some(kept))?;
         assert_eq!(phone_state(tx, PHONE, at(now))?.messages, 16, "what is too old is not even taken");
@@ -287,7 +289,7 @@ fn what_is_old_goes_and_is_asked_for_again_if_the_setting_is_raised() {
         assert_eq!(phone_state(tx, PHONE, at(now))?.messages, 11);
         assert_eq!(found(tx, MODEL, "day").len(), 11, "and its words are gone");
         let left = marks(tx, PHONE)?[&ThreadId(1)];
-        assert_eq!(left, Kept { from: now - 20 * DAY, to: now, end: false });
+        assert_eq!(left, Kept { from: now - 20 * DAY, to: now, end: false, settled: true });
         assert!(left.is_done(now - 20 * DAY) && !left.is_done(now - 365 * DAY));
         Ok(())
     });
@@ -298,7 +300,7 @@ fn with_0_days_a_message_leaves_with_its_queue_entry_and_is_not_news_again() {
     let db = store(0);
     run(&db, |tx| {
         let list = [sms(2, SINCE + 2, "+1", "new"), sms(1, SINCE - 1, "+1", "before")];
-        let kept = Kept { from: SINCE, to: SINCE + 2, end: false };
+        let kept = Kept { from: SINCE, to: SINCE + 2, end: false, settled: false };
         let step = Step { marks: [(ThreadId(1), Some(kept))].into(), ..Step::default() };
         take_for(tx, PHONE, &list, &step)?;
         let sent = PhoneMessage { folder: Folder::Sent, ..sms(3, SINCE + 3, "+1", "mine") };
@@ -332,7 +334,7 @@ fn whoever_wants_an_archive_after_all_gets_it_without_news() {
     let db = store(0);
     run(&db, |tx| {
         let list = [sms(1, SINCE, "+1", "hello")];
-        let kept = Kept { from: SINCE, to: SINCE, end: false };
+        let kept = Kept { from: SINCE, to: SINCE, end: false, settled: false };
         take_for(tx, PHONE, &list, &Step { marks: [(ThreadId(1), Some(kept))].into(), ..Step::default() })?;
         pending::clear(tx, QUEUE)?;
         settings::store(tx, &SMS_ARCHIVE_DAYS.key, "30")?;

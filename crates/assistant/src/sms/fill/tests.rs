@@ -1,12 +1,13 @@
 //! Plays phones that answer late, repeat themselves and vanish, against the real archive.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 use proptest::prelude::*;
 use rusqlite::Transaction;
 
-use super::{Fill, Kept, Pages, Step, Trouble, Waits, horizon};
+use super::{Fill, Kept, Pages, SECOND, Step, Trouble, Waits, horizon};
 use crate::db::{Db, DbError};
 use crate::pending;
 use crate::phones::port::{Ask, Folder, MessageKind, MessageList, PhoneMessage, ThreadId, Unsent};
@@ -20,7 +21,9 @@ use crate::untrusted::Untrusted;
 const PHONE: SourceId = SourceId(2);
 /// Reading began then.
 const SINCE: i64 = 1_800_000_000_000;
-const SMALL: Pages = Pages { page: 4, wide: 16, most: 64 };
+/// How long a phone is quiet when its list of conversations is over, in milliseconds.
+const QUIET: i64 = 2_000;
+const SMALL: Pages = Pages { few: 2, page: 4, wide: 16, most: 64 };
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap()
@@ -33,6 +36,14 @@ pub(in crate::sms) struct Item {
     draft: bool,
 }
 
+/// Which of several messages of one moment a phone shows first: its database does not promise an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::sms) enum Ties {
+    #[default]
+    LastFirst,
+    FirstFirst,
+}
+
 /// A phone as the KDE Connect app makes it.
 #[derive(Debug, Default)]
 pub(in crate::sms) struct Handset {
@@ -43,6 +54,7 @@ pub(in crate::sms) struct Handset {
     told: i64,
     /// Whether it answers where there is nothing to show.
     pub(in crate::sms) sends_nothing: bool,
+    pub(in crate::sms) ties: Ties,
     /// What is on its way.
     pub(in crate::sms) line: VecDeque<MessageList>,
 }
@@ -74,7 +86,10 @@ impl Handset {
 
     fn newest_first(&self, which: impl Fn(&Item) -> bool) -> Vec<Item> {
         let mut items: Vec<Item> = self.items.iter().filter(|item| which(item)).cloned().collect();
-        items.sort_by_key(|item| std::cmp::Reverse((item.message.date, item.message.native_id)));
+        items.sort_by_key(|item| match self.ties {
+            Ties::LastFirst => (Reverse(item.message.date), -item.message.native_id),
+            Ties::FirstFirst => (Reverse(item.message.date), item.message.native_id),
+        });
         items
     }
 
@@ -203,12 +218,18 @@ impl World {
         }
     }
 
-    /// Everything that the phone shows between the two dates of a conversation is archived.
+    /// Everything that the phone shows between the two dates of a conversation is archived: of the last second only if it
+    /// is settled.
     fn check_marks(&self) {
         let (marks, archived) = (self.marks(), self.archived());
         for message in self.phone.shown() {
             let date = message.date.as_millisecond();
-            let inside = marks.get(&message.thread).is_some_and(|kept| kept.from < date && date < kept.to);
+            let end = |kept: &Kept| match message.kind {
+                _ if kept.settled => kept.to + 1,
+                MessageKind::Sms => kept.to,
+                MessageKind::Mms => kept.to - SECOND,
+            };
+            let inside = marks.get(&message.thread).is_some_and(|kept| kept.from < date && date < end(kept));
             assert!(!inside || archived.contains(&identity(message)), "{message:?} is missing");
         }
     }
@@ -230,6 +251,12 @@ impl World {
         distinct
     }
 
+    /// The phone has been quiet for a moment.
+    fn quiet(&mut self) -> Step {
+        self.phone.now += QUIET;
+        self.fill.on_quiet()
+    }
+
     /// Lets everything arrive, and time pass, until nothing is waited for.
     fn settle(&mut self) -> Vec<Trouble> {
         let mut troubles = vec![];
@@ -239,7 +266,7 @@ impl World {
             }
             let step = match self.fill.waits() {
                 Waits::Idle => return troubles,
-                Waits::Quiet => self.fill.on_quiet(),
+                Waits::Quiet => self.quiet(),
                 Waits::Answer(_) | Waits::Doubtful(_) => self.fill.on_silence(self.now()),
             };
             self.store(&[], &step);
@@ -276,7 +303,7 @@ impl World {
                 self.deliver();
             }),
             Act::Quiet => {
-                let step = self.fill.on_quiet();
+                let step = self.quiet();
                 self.follow(step);
             }
             Act::ListAgain => {
@@ -359,8 +386,11 @@ proptest! {
         acts in prop::collection::vec(act(), 0..120),
         days in prop_oneof![Just(365_u32), Just(0)],
         sends_nothing in any::<bool>(),
+        ties in prop_oneof![Just(Ties::LastFirst), Just(Ties::FirstFirst)],
+        drafts in any::<bool>(),
     ) {
         let mut world = World::new(days, sends_nothing);
+        world.phone.ties = ties;
         for arrived in before {
             world.act(arrived);
         }
@@ -368,9 +398,7 @@ proptest! {
         for act in acts {
             world.act(act);
         }
-        // Each conversation has something newer than what was lost on the way, and shows a draft first.
-        for thread in 1..4 {
-            world.act(Act::Arrive { thread, folder: Folder::Sent, after: 1_000 });
+        for thread in (1..4).filter(|_| drafts) {
             world.act(Act::Draft { thread });
         }
         world.connect();
@@ -474,6 +502,78 @@ fn more_messages_of_one_moment_than_a_page_holds() {
     assert!(world.marks().values().all(|kept| kept.end));
 }
 
+/// The first message of a moment is archived, the connection is lost, and nothing newer ever arrives.
+#[test]
+fn the_rest_of_a_moment_that_was_cut_in_two_is_archived() {
+    for (rest, ties) in [(1, Ties::FirstFirst), (2, Ties::LastFirst), (30, Ties::FirstFirst)] {
+        let mut world = filled(365, 5);
+        world.phone.ties = ties;
+        world.phone.now = SINCE;
+        world.act(Act::Arrive { thread: 1, folder: Folder::Inbox, after: 1 });
+        world.act(Act::Deliver(1));
+        assert_eq!(world.archived().len(), 16);
+        for _ in 0..rest {
+            world.act(Act::Arrive { thread: 1, folder: Folder::Inbox, after: 0 });
+        }
+        world.connect();
+        assert_eq!(world.settle(), []);
+        assert_eq!((world.archived().len(), world.news.len()), (16 + rest, 1 + rest), "{ties:?}");
+        assert!(world.news.values().all(|times| *times == 1), "{:?}", world.news);
+    }
+}
+
+/// An MMS is dated in whole seconds, so it can seem to be older than the SMS before it.
+#[test]
+fn an_mms_that_seems_older_than_what_came_before_it_is_archived() {
+    let mut world = filled(365, 5);
+    world.phone.now = SINCE;
+    world.act(Act::Arrive { thread: 1, folder: Folder::Inbox, after: 900 });
+    world.act(Act::Deliver(1));
+    world.lose();
+    world.phone.now = SINCE;
+    world.phone.add(1, Folder::Inbox, false);
+    world.phone.items.last_mut().unwrap().message.kind = MessageKind::Mms;
+    world.phone.now += SECOND;
+    world.connect();
+    assert_eq!(world.settle(), []);
+    assert_eq!((world.archived().len(), world.news.len()), (17, 2));
+}
+
+/// With hundreds of conversations, asking for each on every connection would be noticed.
+#[test]
+fn a_conversation_is_asked_for_again_only_once_after_a_push() {
+    let mut world = filled(365, 5);
+    let asked = |world: &mut World| {
+        world.connect();
+        while world.deliver() {}
+        let step = world.quiet();
+        let ask = step.ask.clone();
+        world.follow(step);
+        world.settle();
+        ask
+    };
+    assert_eq!(asked(&mut world), None, "the first fill asked when everything was over");
+    world.phone.now = SINCE;
+    world.act(Act::Arrive { thread: 1, folder: Folder::Inbox, after: 1 });
+    world.act(Act::Deliver(1));
+    let few = Ask::Thread { thread: ThreadId(1), until: Some(at(SINCE + 1)), count: SMALL.few };
+    assert_eq!(asked(&mut world), Some(few));
+    assert_eq!(asked(&mut world), None, "now it is known");
+}
+
+#[test]
+fn a_phone_that_is_silent_about_what_is_archived_is_no_trouble() {
+    let mut world = filled(365, 5);
+    world.phone.now = SINCE;
+    world.act(Act::Arrive { thread: 1, folder: Folder::Inbox, after: 1 });
+    world.act(Act::Deliver(1));
+    world.phone.sends_nothing = false;
+    world.phone.items.retain(|item| item.message.thread != ThreadId(1));
+    world.act(Act::ListAgain);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.archived().len(), 16);
+}
+
 #[test]
 fn what_is_older_than_the_horizon_stays_on_the_phone() {
     let mut world = World::new(1, true);
@@ -483,13 +583,15 @@ fn what_is_older_than_the_horizon_stays_on_the_phone() {
         world.phone.now += day / 4;
         world.phone.add(1, Folder::Inbox, false);
     }
+    let horizon = |world: &World| world.now().as_millisecond() - day;
+    let begun = horizon(&world);
     world.connect();
     world.settle();
-    let oldest = world.now().as_millisecond() - day;
+    let oldest = horizon(&world);
     let expected = world.phone.shown().filter(|message| message.date.as_millisecond() >= oldest).count();
     assert_eq!(world.archived().len(), expected);
     let pages = world.marks().values().map(|kept| kept.from).collect::<Vec<_>>();
-    assert_eq!(pages, [oldest], "everything from there on is archived");
+    assert_eq!(pages, [begun], "everything from there on is archived");
 }
 
 #[test]
@@ -546,13 +648,14 @@ fn a_page_that_was_asked_for_earlier_does_not_close_a_gap() {
 
 #[test]
 fn progress_goes_by_time() {
-    for (kept, horizon, expected) in [
-        (Kept { from: 900, to: 1_000, end: false }, 0, 100),
-        (Kept { from: 0, to: 1_000, end: false }, 0, 1_000),
-        (Kept { from: 900, to: 1_000, end: true }, 0, 1_000),
-        (Kept { from: 1, to: 100_000, end: false }, 0, 999),
-        (Kept { from: 2_000, to: 1_000, end: false }, 0, 0),
+    for (from, to, end, expected) in [
+        (900, 1_000, false, 100),
+        (0, 1_000, false, 1_000),
+        (900, 1_000, true, 1_000),
+        (1, 100_000, false, 999),
+        (2_000, 1_000, false, 0),
     ] {
-        assert_eq!(kept.per_mille(horizon), expected, "{kept:?}");
+        let kept = Kept { from, to, end, settled: false };
+        assert_eq!(kept.per_mille(0), expected, "{kept:?}");
     }
 }

@@ -14,7 +14,7 @@ use crate::phones::port::{Folder, NotReached, Reaching};
 use crate::phones::store::{NewPhone, begin_reading, pair, set};
 use crate::settings::CONTACT_NAMES_ENABLED;
 use crate::sms::archive::{PhoneState, phone_state};
-use crate::sms::fill::tests::Handset;
+use crate::sms::fill::tests::{Handset, Ties};
 use crate::sms::queue::{QUEUE, Queued};
 use crate::untrusted::Untrusted;
 
@@ -228,6 +228,29 @@ async fn a_conversation_of_one_message_does_not_hold_up_the_fill() {
     pass(10).await;
     let state = world.state(source).await;
     assert_eq!((state.messages, state.threads, state.done, state.per_mille), (301, 11, 11, 1_000));
+}
+
+/// Of two messages of one millisecond, the first arrives before the connection is lost, and the phone lists that one.
+#[tokio::test(start_paused = true)]
+async fn a_message_with_the_date_of_the_last_one_is_found_after_reconnecting() {
+    let world = World::new();
+    let (source, phone) = world.pair("a", &[Switch::ReadSms]);
+    lock(&phone.handset).ties = Ties::FirstFirst;
+    phone.connect().await;
+    pass(10).await;
+    world.clock.advance(SignedDuration::from_mins(1));
+    phone.receive(3).await;
+    phone.lose().await;
+    lock(&phone.handset).add(3, Folder::Inbox, false);
+    pass(10).await;
+    assert_eq!(world.state(source).await.messages, 301);
+    for (name, threads) in [("it was a push", 1), ("all of it is archived", 0)] {
+        lock(&phone.asked).clear();
+        phone.connect().await;
+        pass(10).await;
+        assert_eq!((world.state(source).await.messages, world.queued().await), (302, 2), "{name}");
+        assert_eq!(lock(&phone.asked).len(), 1 + threads, "{name}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
-//! What can be typed about SMS, drafts, notifications, paired phones, one-time codes and the demo.
+//! What can be typed about SMS, notifications, paired phones and the demo.
 
-use clap::{ArgGroup, Subcommand};
+use clap::Subcommand;
 use kai_assistant::home::Home;
 use kai_assistant::phones::Switch;
 
@@ -30,12 +30,6 @@ pub(crate) enum MessagesCommand {
         after_help = "Examples:\n  kai settings set sms_enabled true\n  kai sms poll\n  kai sms read 4711\n  kai sms search \"dinner\""
     )]
     Sms(SmsCommand),
-    /// See, send and discard messages that Kai drafted
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  kai drafts list\n  kai drafts send 3      (shows the whole draft, then asks)\n  kai drafts discard 3"
-    )]
-    Drafts(DraftsCommand),
     /// Play with the running demo (kai serve --demo): make messages arrive
     #[command(
         subcommand,
@@ -149,26 +143,6 @@ pub(crate) enum OnOrOff {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum CodesCommand {
-    /// Let Kai see one-time codes in one chat, or hide them again
-    #[command(after_help = "Examples:\n  kai chats codes 7 show\n  kai chats codes 7 hide")]
-    Codes {
-        /// Number of the chat, from `kai chats list`
-        #[arg(value_parser = number)]
-        id: i64,
-        /// Whether to show or hide the codes
-        #[arg(value_enum)]
-        what: ShowOrHide,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ShowOrHide {
-    Show,
-    Hide,
-}
-
-#[derive(Debug, Subcommand)]
 pub(crate) enum SmsCommand {
     /// Check the phone for new messages now
     #[command(after_help = "Example:\n  kai sms poll")]
@@ -193,80 +167,6 @@ pub(crate) enum SmsCommand {
     Search {
         /// Text to search for
         text: String,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum DraftsCommand {
-    /// List all drafts and their status
-    #[command(after_help = "Examples:\n  kai drafts list\n  kai drafts list --json")]
-    List,
-    /// Show one draft in full
-    #[command(after_help = "Example:\n  kai drafts show 3")]
-    Show {
-        /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
-        id: i64,
-    },
-    /// Show a draft in full, ask you, then send it
-    #[command(after_help = "Example:\n  kai drafts send 3")]
-    Send {
-        /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
-        id: i64,
-    },
-    /// Show a draft in full, ask you, then open it in your phone's own SMS app, where you send it
-    #[command(after_help = "Example:\n  kai drafts compose 3")]
-    Compose {
-        /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
-        id: i64,
-    },
-    /// Change the text or the recipient of a draft that was not sent
-    #[command(
-        group = ArgGroup::new("change").args(["text", "to"]).required(true).multiple(true),
-        after_help = "Nothing is sent. The recipient of a reply to a notification cannot be changed.\n\nExamples:\n  kai drafts edit 3 --text \"See you at 8\"\n  kai drafts edit 3 --to +15550142"
-    )]
-    Edit {
-        /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
-        id: i64,
-        /// The new text
-        #[arg(long)]
-        text: Option<String>,
-        /// The new phone number
-        #[arg(long)]
-        to: Option<String>,
-    },
-    /// Discard a draft, or all of them, without sending
-    #[command(
-        group = ArgGroup::new("which").args(["id", "all"]).required(true),
-        after_help = "You can take this back for 10 seconds: kai drafts undo\n\nExamples:\n  kai drafts discard 3\n  kai drafts discard --all"
-    )]
-    Discard {
-        /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
-        id: Option<i64>,
-        /// Discard all drafts that were not sent
-        #[arg(long)]
-        all: bool,
-    },
-    /// Take back what you discarded in the last 10 seconds
-    #[command(after_help = "Example:\n  kai drafts undo")]
-    Undo,
-    /// Try again to send a draft that could not be sent
-    #[command(after_help = "Example:\n  kai drafts retry 3")]
-    Retry {
-        /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
-        id: i64,
-    },
-    /// Remove a draft that was sent, or may have been, from the list
-    #[command(after_help = "Example:\n  kai drafts dismiss 3")]
-    Dismiss {
-        /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
-        id: i64,
     },
 }
 

@@ -1,5 +1,6 @@
 //! What can be typed, with help and examples.
 
+pub(super) mod drafts;
 pub(super) mod mcp;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(super) mod messages;
@@ -15,8 +16,9 @@ use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::device::Place;
 use kai_assistant::{models, settings};
 
+use self::drafts::{CodesCommand, DraftsCommand};
 use self::mcp::McpCommand;
-use self::messages::{CodesCommand, DemoArg, MessagesCommand};
+use self::messages::{DemoArg, MessagesCommand};
 pub(super) use self::servers::ServersCommand;
 use crate::failure::Failure;
 use crate::logs::Format;
@@ -165,6 +167,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai tools list\n  kai tools call get_local_time\n  kai tools call memory_store '{\"key\": \"tea\", \"content\": \"Likes green tea.\"}'"
     )]
     Tools(ToolsCommand),
+    /// See, send and discard messages that Kai drafted
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai drafts list\n  kai drafts send 3      (shows the whole draft, then asks)\n  kai drafts discard 3"
+    )]
+    Drafts(DraftsCommand),
     #[command(flatten)]
     Messages(MessagesCommand),
     /// See everything that was sent, run, tapped or allowed

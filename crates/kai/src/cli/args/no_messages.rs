@@ -17,6 +17,3 @@ impl DemoArg {
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum MessagesCommand {}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum CodesCommand {}

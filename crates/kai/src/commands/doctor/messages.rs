@@ -1,8 +1,6 @@
 //! Checks the phone, paired phones, the notifications and the drafts.
 
 use kai_assistant::access::AccessState;
-use kai_assistant::db::DbError;
-use kai_assistant::outbox::DraftState;
 use kai_assistant::phones::Switch;
 
 use super::Check;
@@ -29,10 +27,6 @@ pub(super) async fn checks(app: &App) -> Vec<Check> {
         Err(error) => checks.push(Check::broken(PHONES, error.to_string(), None)),
     }
     checks
-}
-
-pub(super) async fn draft_check(app: &App) -> Option<Check> {
-    drafts(app).await.unwrap_or_else(|error| Some(Check::broken("drafts", error.to_string(), None)))
 }
 
 /// Checks the phone if SMS is enabled or a phone is connected.
@@ -170,20 +164,4 @@ async fn notifications(app: &App) -> Check {
 /// check.
 fn is_demo_asleep(app: &App) -> bool {
     app.home.is_demo() && app.daemon.is_none()
-}
-
-async fn drafts(app: &App) -> Result<Option<Check>, DbError> {
-    let all = sms::drafts(app).await?;
-    let of = |status: DraftState| all.iter().filter(|draft| draft.status == status).collect::<Vec<_>>();
-    if let Some(first) = of(DraftState::Unknown).first() {
-        let next = format!("Check the phone, then: kai drafts show {}", first.id.0);
-        return Ok(Some(Check::note("drafts", "one may have been sent: Kai stopped while sending it", next)));
-    }
-    if let Some(first) = of(DraftState::Failed).first() {
-        let next = format!("To see why: kai drafts show {}", first.id.0);
-        return Ok(Some(Check::note("drafts", "one could not be sent", next)));
-    }
-    let waiting = of(DraftState::Pending).len();
-    Ok((waiting > 0)
-        .then(|| Check::fine("drafts", format!("{waiting} waiting for your tap (kai drafts list)"))))
 }

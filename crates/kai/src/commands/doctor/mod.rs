@@ -1,5 +1,6 @@
 //! `kai doctor`: checks everything once and names the next step for each problem.
 
+mod drafts;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 mod messages;
 mod work;
@@ -28,7 +29,7 @@ pub(crate) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
     checks.push(shell(app).await);
     checks.extend(messages::checks(app).await);
     checks.extend(work::examine(app, env).await);
-    checks.extend(messages::draft_check(app).await);
+    checks.extend(drafts::check(app).await);
     checks.extend(private(app));
     checks
 }

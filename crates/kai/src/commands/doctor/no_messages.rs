@@ -8,7 +8,3 @@ use crate::app::App;
 pub(super) async fn checks(_: &App) -> Vec<Check> {
     vec![]
 }
-
-pub(super) async fn draft_check(_: &App) -> Option<Check> {
-    None
-}

@@ -10,9 +10,9 @@ use kai_words::Lang;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::call::drafts::EditCall;
-use crate::call::sms::DraftRow;
+use crate::call::drafts::{DraftRow, EditCall};
 use crate::commands::drafts;
+use crate::web::drafts::mail;
 use crate::web::reply;
 use crate::web::state::Web;
 
@@ -35,6 +35,7 @@ pub(super) fn form(draft: &DraftRow, csrf: &str, lang: Lang) -> Markup {
             data-live data-keep data-closes data-testid="draft-edit-form" {
             input type="hidden" name="csrf" value=(csrf);
             input type="hidden" name="seen" value=(draft.digest);
+            @if let Some(mail) = &draft.mail { (mail::fields(draft, mail, lang)) }
             @if draft.channel == Channel::Sms {
                 label for=(format!("draft-{id}-to")) { (lang.drafts_edit_to()) }
                 input id=(format!("draft-{id}-to")) name="to" type="tel" value=(draft.to) required autocomplete="off"
@@ -43,6 +44,7 @@ pub(super) fn form(draft: &DraftRow, csrf: &str, lang: Lang) -> Markup {
             label for=(format!("draft-{id}-text")) { (lang.drafts_edit_body()) }
             textarea id=(format!("draft-{id}-text")) name="body" rows="4" required autofocus autocomplete="off"
                 data-testid="draft-edit-body" dir="auto" { "\n" (draft.body) }
+            @if let Some(mail) = &draft.mail { (mail::without_quote(mail, lang)) }
             p class="told" role="alert" {}
             div class="choices" {
                 button class="primary" type="submit" data-testid="draft-save" { (lang.drafts_save()) }
@@ -57,6 +59,11 @@ pub(super) struct EditForm {
     seen: String,
     to: Option<String>,
     body: String,
+    cc: Option<String>,
+    bcc: Option<String>,
+    subject: Option<String>,
+    #[serde(default)]
+    without_quote: bool,
 }
 
 pub(super) async fn save(
@@ -65,8 +72,10 @@ pub(super) async fn save(
     headers: HeaderMap,
     form: Result<Form<EditForm>, FormRejection>,
 ) -> Response {
-    let Ok(Form(EditForm { seen, to, body })) = form else { return reply::misfilled(&headers) };
-    match drafts::edited(&web.app, EditCall { id: DraftId(id), seen, to, body: Some(body) }).await {
+    let Ok(Form(form)) = form else { return reply::misfilled(&headers) };
+    let EditForm { seen, to, body, cc, bcc, subject, without_quote } = form;
+    let call = EditCall { id: DraftId(id), seen, to, body: Some(body), cc, bcc, subject, without_quote };
+    match drafts::edited(&web.app, call).await {
         Ok(_) => saved(&headers, id),
         Err(why) => reply::not_done(&headers, why.said()),
     }

@@ -126,7 +126,7 @@ fn chat(found: &Found, text: &str, times: &Times) -> Entry {
 
 /// Received messages that have the words, and whether more of them may come.
 async fn received(web: &Web, text: &str, times: &Times) -> Result<(Vec<Entry>, bool), Failure> {
-    if web.app.messages.inbox.is_empty() {
+    if web.app.inbox.is_empty() {
         return Ok((vec![], false));
     }
     let wanted = Wanted { words: text.to_owned(), ..Wanted::all(web.app.clock.now()) };
@@ -168,8 +168,7 @@ fn places(web: &Web, lang: Lang) -> Vec<Entry> {
         title: html! { (title) },
         about: html! {},
     };
-    let inbox =
-        (!web.app.messages.inbox.is_empty()).then(|| entry(inbox::INBOX, icons::inbox(), lang.inbox_title()));
+    let inbox = (!web.app.inbox.is_empty()).then(|| entry(inbox::INBOX, icons::inbox(), lang.inbox_title()));
     let pages =
         Page::ALL.iter().map(|page| entry(page.path(), super::settings::icon(*page), page.title(lang)));
     [entry("/new", icons::plus(), lang.chat_new())].into_iter().chain(inbox).chain(pages).collect()

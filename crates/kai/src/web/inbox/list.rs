@@ -45,7 +45,7 @@ fn search(web: &Web, place: &Place, listing: &Listing, lang: Lang) -> Markup {
             label class="seen-not" for="inbox-from" { (lang.inbox_from()) }
             select id="inbox-from" name="from" data-testid="inbox-from" data-submits {
                 option value="" selected[from.is_empty()] { (lang.inbox_from_all()) }
-                @for (kind, title) in web.app.messages.inbox.kinds() { option value=(kind) selected[from == kind] { (title.to(lang)) } }
+                @for (kind, title) in web.app.inbox.kinds() { option value=(kind) selected[from == kind] { (title.to(lang)) } }
                 @for (phone, name) in phones {
                     @let value = place::of_phone(*phone);
                     option value=(value) selected[from == value] { (name.as_deref().unwrap_or(lang.inbox_from_here())) }

@@ -6,7 +6,6 @@
 mod list;
 mod message;
 pub(super) mod place;
-#[cfg_attr(not(feature = "foss"), path = "no_reply.rs")]
 mod reply_form;
 
 use std::collections::BTreeMap;

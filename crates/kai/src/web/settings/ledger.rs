@@ -23,7 +23,7 @@ use super::parts::{Button, Region, TIME, button, dated, fact, naming};
 use crate::call::ledger::LedgerCheck;
 use crate::commands::ledger as kept_ledger;
 use crate::failure::Failure;
-use crate::web::messages::{LEDGER_FILTERS, LEDGER_KINDS, Label, WHO_SAW};
+use crate::web::messages::{LEDGER_KINDS, Label};
 use crate::web::rich::rich;
 use crate::web::state::Web;
 use crate::web::{icons, page};
@@ -68,6 +68,13 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
 /// The kinds of records that both editions write, with their labels.
 const KINDS: &[(&str, Label)] = &[
     ("request", Lang::ledger_kind_request),
+    ("codes", Lang::ledger_kind_codes),
+    ("draft", Lang::ledger_kind_draft),
+    ("tap", Lang::ledger_kind_tap),
+    ("sent", Lang::ledger_kind_sent),
+    ("edited", Lang::ledger_kind_edited),
+    ("discarded", Lang::ledger_kind_discarded),
+    ("undiscarded", Lang::ledger_kind_undiscarded),
     ("tool_call", Lang::ledger_kind_tool_call),
     ("tool_result", Lang::ledger_kind_tool_result),
     ("click", Lang::ledger_kind_click),
@@ -115,7 +122,7 @@ fn records(ctx: &PageContext<'_>, piece: &Piece, wrong: Option<Said>) -> Markup 
     let paged = !ctx.place.says("before").is_empty();
     html! {
         details open[filtered] {
-            summary data-testid="ledger-filters" { (LEDGER_FILTERS(ctx.lang)) }
+            summary data-testid="ledger-filters" { (ctx.lang.ledger_filter_or_ask()) }
             (filters(ctx, filtered))
         }
         @if let Some(wrong) = wrong { p class="remark" { (wrong.to(ctx.lang)) } }
@@ -173,7 +180,7 @@ fn filters(ctx: &PageContext<'_>, filtered: bool) -> Markup {
             (input("conversation", lang.ledger_filter_chat(), "text"))
             (input("day", lang.ledger_day(), "date"))
             (input("text", lang.ledger_filter_text(), "text"))
-            @if let Some(label) = WHO_SAW { (input("who", label(lang), "text")) }
+            (input("who", lang.ledger_who_saw(), "text"))
             div class="choices" {
                 button type="submit" data-testid="ledger-filter" { (lang.ledger_show()) }
                 @if filtered { a class="more" href="/ledger" data-testid="ledger-all" { (lang.ledger_show_all()) } }

@@ -206,7 +206,7 @@ mod phones {
         let tap =
             json!({"id": id, "button": "send", "shown": shown["digest"], "attempts": shown["attempts"]});
         let tap = serde_json::from_value(tap).unwrap();
-        let tapped = phone.home.wait(async |app| crate::commands::sms::tap(app, tap).await.unwrap());
+        let tapped = phone.home.wait(async |app| crate::commands::drafts::tap(app, tap).await.unwrap());
         assert!(phone.run(&["drafts", "list"]).out.contains("FAILED"), "{tapped:?}");
         says(&phone.home, "drafts", "could not be sent", &format!("kai drafts show {id}"));
     }

@@ -65,8 +65,7 @@ impl Kai {
     async fn start(notifier: Option<Arc<dyn Notifier>>) -> Self {
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let (mut app, folder) = App::for_tests(clock.clone());
-        let (senders, sources) =
-            (Arc::clone(&app.messages.phone.door.senders), Arc::clone(&app.messages.notifications));
+        let (senders, sources) = (Arc::clone(&app.door.senders), Arc::clone(&app.messages.notifications));
         let features = Features::new(app.db.clone(), clock.clone(), senders, sources);
         let network = Network { reach: local(0), limits: limits(), ..Network::default() };
         app.messages.network = Hub::new(app.db.clone(), clock.clone(), Arc::new(features), network);
@@ -141,6 +140,7 @@ impl Kai {
             to: to.to_owned(),
             app: None,
             body: "See you".to_owned(),
+            mail: None,
             in_reply_to: None,
             quoted: None,
             known_contact: false,

@@ -60,6 +60,7 @@ fn sms(phone: SourceId, body: &str) -> NewDraft {
         to: "+15550100".to_owned(),
         app: None,
         body: body.to_owned(),
+        mail: None,
         in_reply_to: None,
         quoted: None,
         known_contact: true,
@@ -95,7 +96,7 @@ fn a_draft_can_be_opened_on_the_phone_instead() {
     assert!(!visitor.has("draft-phone"), "there is only one");
     visitor.press("draft-on-phone");
     assert!(visitor.answer.status == 409 && visitor.says("Your phone “Pixel” is not connected"));
-    house.app.messages.phone.door.senders.register(pixel, handset.clone());
+    house.app.door.senders.register(pixel, handset.clone());
     visitor.open("/");
     visitor.press("draft-on-phone");
     let now = house.app.clock.now().to_zoned(house.app.clock.zone());
@@ -159,7 +160,7 @@ fn a_reply_shows_the_app_and_the_chat() {
     assert!(!visitor.has("draft-on-phone"));
     let row = house.run("sms", &json!("drafts"))[0].clone();
     assert_eq!((&row["in_reply_to"], &row["segments"]), (&json!("p2:7"), &json!(null)));
-    house.app.messages.phone.door.senders.register(pixel, Arc::new(Handset::default()));
+    house.app.door.senders.register(pixel, Arc::new(Handset::default()));
     visitor.press("draft-send");
     visitor.until_says("The notification is no longer on the phone");
     assert!(visitor.has("draft-retry"));
@@ -181,7 +182,7 @@ fn a_draft_shows_the_name_beside_the_number() {
     assert!(visitor.answer.text.contains("<bdi>+15550100</bdi>"), "a name moves none of the digits");
     assert_eq!(digest(&house), before, "the name is not what is approved");
     let handset = Arc::new(Handset::default());
-    house.app.messages.phone.door.senders.register(pixel, handset.clone());
+    house.app.door.senders.register(pixel, handset.clone());
     visitor.press("draft-send");
     visitor.until_says("handed to the phone");
     assert_eq!(*handset.0.lock().unwrap(), ["send +15550100 Hi"]);

@@ -34,7 +34,7 @@ pub(super) fn quick() -> Limits {
 pub(super) fn loopback(app: &App, limits: Limits) -> Hub {
     let reach = Reach { address: Ipv4Addr::LOCALHOST.into(), ports: 0..=0, announcements: None };
     let network = Network { reach, limits, ..Network::default() };
-    let (senders, sources) = (&app.messages.phone.door.senders, &app.messages.notifications);
+    let (senders, sources) = (&app.door.senders, &app.messages.notifications);
     let (db, clock) = (app.db.clone(), Arc::clone(&app.clock));
     let drivers = Features::new(db.clone(), clock.clone(), Arc::clone(senders), Arc::clone(sources));
     Hub::new(db, clock, Arc::new(drivers), network)
@@ -373,7 +373,7 @@ fn the_progress_of_copying_moves_by_itself() {
     let copied = |days: i64, messages: i64| {
         let from = now - days * day;
         let sql = format!(
-            "INSERT OR REPLACE INTO sms_threads VALUES (2, 1, {from}, {now}, 0);
+            "INSERT OR REPLACE INTO sms_threads VALUES (2, 1, {from}, {now}, 0, 0);
              INSERT OR REPLACE INTO sms_phones VALUES (2, {messages}, {now}, NULL)"
         );
         house

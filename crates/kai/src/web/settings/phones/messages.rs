@@ -3,6 +3,7 @@
 use axum::Router;
 use kai_assistant::access::Access;
 use kai_assistant::settings::{self, Setting};
+use kai_assistant::source::SourceId;
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
@@ -80,7 +81,7 @@ fn reading(app: &App, ctx: &PageContext<'_>) -> Option<Stands> {
 }
 
 fn sending(app: &App, ctx: &PageContext<'_>) -> Option<Stands> {
-    let known = app.messages.phone.sending()?;
+    let known = app.door.senders.access(SourceId::HERE)?;
     Some(stands(ctx, &settings::SMS_SEND_ENABLED, known.last(), Remedy::sms()))
 }
 
