@@ -53,13 +53,13 @@ impl Answered<'_> {
             cc,
             bcc: vec![],
             subject: body::subject(&reply::subject(&letter.header.subject))?,
+            quote: reply::quotation(letter, zone),
             message_id: message_id(&account.address)?,
             in_reply_to: reply::answered_id(letter),
             references: reply::references(letter),
         };
-        let text = body::sendable_mail(&reply::text(&words, letter, zone))?;
         let answered = Some(ReplyTo::Email(id.to_string()));
-        let draft = draft(account, &to, text, envelope, run);
+        let draft = draft(account, &to, words, envelope, run);
         Ok(NewDraft { in_reply_to: answered, quoted: Some(letter.text.clone()), ..draft })
     }
 

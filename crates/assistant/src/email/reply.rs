@@ -138,16 +138,15 @@ pub const QUOTE: usize = 10_000;
 /// How many characters the sender takes in the line above the quote.
 const SENDER: usize = 150;
 
-/// The text of the answer: the user's words, a line that says who wrote what follows and when, and the quoted text.
-pub fn text(words: &str, letter: &Letter, zone: &TimeZone) -> String {
+/// What the answer quotes: a line that says who wrote what follows and when, and the beginning of the text. `None` if
+/// there is no text.
+pub fn quotation(letter: &Letter, zone: &TimeZone) -> Option<String> {
     let quote = quote(&letter.text);
-    if quote.is_empty() {
-        return words.to_owned();
-    }
     let at = letter.header.received.to_zoned(zone.clone());
     let Mailbox { name, address } = &letter.header.from;
     // Without words of a language: nobody knows the recipient's.
-    format!("{words}\n\n{}, {}:\n{quote}", at.strftime("%Y-%m-%d %H:%M"), shown(name, address, SENDER))
+    let head = format!("{}, {}:", at.strftime("%Y-%m-%d %H:%M"), shown(name, address, SENDER));
+    (!quote.is_empty()).then(|| format!("{head}\n{quote}"))
 }
 
 /// The beginning of a text with `>` before every line.
@@ -305,16 +304,15 @@ mod tests {
     #[test]
     fn every_quoted_line_is_marked_and_a_long_text_is_cut() {
         let with = |text: &str| Letter { text: Untrusted::new(text), ..letter("alice@x.test") };
-        let zone = TimeZone::UTC;
+        let made = |text: &str| quotation(&with(text), &TimeZone::UTC);
         assert_eq!(
-            text("Yes.", &with("Dinner?\r\n\r\nAt 8\u{2028}> or 9\0"), &zone),
-            "Yes.\n\n1970-01-01 00:00, Alice <alice@x.test>:\n> Dinner?\n>\n> At 8\n> > or 9"
+            made("Dinner?\r\n\r\nAt 8\u{2028}> or 9\0").as_deref(),
+            Some("1970-01-01 00:00, Alice <alice@x.test>:\n> Dinner?\n>\n> At 8\n> > or 9")
         );
-        assert_eq!(text("Yes.", &with(" \n"), &zone), "Yes.");
-        let long = text("Yes.", &with(&"x\n".repeat(100_000)), &zone);
+        assert_eq!(made(" \n"), None);
+        let long = made(&"x\n".repeat(100_000)).unwrap();
         assert!(long.ends_with("\n> […]"));
         assert!(long.chars().count() < 3 * QUOTE);
-        let after = long.lines().skip(3);
-        assert!(after.into_iter().all(|line| line.starts_with('>')));
+        assert!(long.lines().skip(1).all(|line| line.starts_with('>')));
     }
 }

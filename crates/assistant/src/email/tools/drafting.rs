@@ -31,7 +31,7 @@ pub struct DraftStaged {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bcc: Vec<String>,
     subject: Untrusted,
-    /// The words of the model, without what an answer quotes.
+    /// Without what an answer quotes.
     body: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_reply_to: Option<EmailId>,
@@ -117,12 +117,11 @@ impl Tool for ComposeEmail {
                 address::MOST
             )));
         }
-        let words = text(&input.body)?;
-        let new = answer::draft(account, &to, words.clone(), envelope, run);
+        let new = answer::draft(account, &to, text(&input.body)?, envelope, run);
         let known = |tx: &Transaction<'_>, new: &NewDraft| answer::all_known(tx, new, |_| false);
         let staged = stage(&self.mailboxes.db, self.clock.as_ref(), new, known).await?;
         let values = self.mailboxes.db.read(settings::load).await?;
-        Ok(ToolOutput::own(staged.output(words, None).fitting(&values)))
+        Ok(ToolOutput::own(staged.output(None).fitting(&values)))
     }
 }
 
@@ -186,14 +185,14 @@ impl Tool for ReplyEmail {
     }
 
     async fn run(&self, input: ReplyEmailInput, run: &Run) -> Result<ToolOutput<DraftStaged>, ToolError> {
-        let (id, words) = (input.email_id, text(&input.body)?);
+        let id = input.email_id;
         let (account, letter) = self.mailboxes.letter(id).await?;
         let own =
             self.mailboxes.accounts().await?.into_iter().map(|account| account.address).collect::<Vec<_>>();
         let values = self.mailboxes.db.read(settings::load).await?;
         let whom = if input.reply_all == Some(true) { To::All } else { To::Sender };
         let answered = Answered { id, letter: &letter, account: &account, own: &own };
-        let new = answered.answer(&words, whom, &self.clock.zone(), run)?;
+        let new = answered.answer(&input.body, whom, &self.clock.zone(), run)?;
         let known = {
             let (letter, account, own) = (letter.clone(), account.clone(), own.clone());
             move |tx: &Transaction<'_>, new: &NewDraft| {
@@ -201,7 +200,7 @@ impl Tool for ReplyEmail {
             }
         };
         let staged = stage(&self.mailboxes.db, self.clock.as_ref(), new, known).await?;
-        let mut output = staged.output(words, Some(id));
+        let mut output = staged.output(Some(id));
         output.subject = Eyes::in_run(&values, run).see(&output.subject);
         Ok(ToolOutput::with_messages(output.fitting(&values), vec![id.identity()]))
     }
@@ -221,7 +220,7 @@ struct Staged {
 }
 
 impl Staged {
-    fn output(self, words: String, in_reply_to: Option<EmailId>) -> DraftStaged {
+    fn output(self, in_reply_to: Option<EmailId>) -> DraftStaged {
         let Envelope { from, cc, bcc, subject, .. } = self.new.mail.unwrap_or_default();
         DraftStaged {
             draft_id: self.draft_id,
@@ -230,7 +229,7 @@ impl Staged {
             cc,
             bcc,
             subject: Untrusted::new(subject),
-            body: words,
+            body: self.new.body,
             untrusted: in_reply_to.is_some(),
             in_reply_to,
             status: self.status,
