@@ -2,6 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+#[path = "email/accounts.rs"]
+mod accounts;
+#[path = "email/page.rs"]
+mod page;
+#[path = "email/push.rs"]
+mod push;
 #[path = "email/servers.rs"]
 mod servers;
 #[path = "email/world.rs"]

@@ -66,6 +66,7 @@ const PURE: &[&str] = &[
     "sms/mark.rs",
     "sms/search.rs",
     "email/due.rs",
+    "email/presets.rs",
     "email/reply.rs",
     "email/search.rs",
     "email/seen.rs",

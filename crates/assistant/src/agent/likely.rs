@@ -4,6 +4,7 @@ use kai_llm::{Message, ToolSpec};
 
 /// The tools that users need least often, the rarest first. Any other tool is likelier than these.
 const RARE: &[&str] = &[
+    "setup_email",
     "get_location_from_ip",
     "promote_learning",
     "memory_reinforce",
@@ -21,6 +22,7 @@ const RARE: &[&str] = &[
     "list_tasks",
     "set_alarm",
     "check_drafts",
+    "search_email",
     #[cfg(feature = "notifications")]
     "search_notifications",
     "schedule_task",

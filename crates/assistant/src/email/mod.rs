@@ -13,17 +13,23 @@
 //! send by itself: [`Post`] passes on what the outbox's door approved, and [`copies`] puts a copy into the Sent folder.
 
 pub mod account;
+pub mod adding;
 mod answer;
+pub mod copies;
 pub mod due;
 pub mod kept;
+mod listed;
 pub mod mailboxes;
 pub mod poll;
 pub mod port;
 mod post;
+pub mod presets;
+pub mod push;
 pub mod queue;
 pub mod reply;
 mod search;
 mod seen;
+mod shelf;
 pub mod store;
 pub mod sync;
 pub mod tools;
@@ -37,9 +43,12 @@ use serde::{Deserialize, Serialize};
 use crate::db::Migration;
 use crate::source::SourceId;
 
+pub use copies::Copies;
+pub use listed::EmailSource;
 pub use mailboxes::Mailboxes;
 pub use poll::Poller;
 pub use post::Post;
+pub use push::Push;
 pub(crate) use seen::seen as redacted;
 pub use tools::{CheckEmail, ComposeEmail, ReadEmail, ReplyEmail, SearchEmail, SetupEmail};
 

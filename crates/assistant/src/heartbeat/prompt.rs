@@ -394,7 +394,7 @@ mod tests {
             let previous = texts.iter().map(|t| Previous { at: Timestamp::UNIX_EPOCH, said: t.clone() }).collect();
             let brief = Brief {
                 previous,
-                accounts: texts.iter().map(|text| status(text)).collect(),
+                accounts: texts.iter().map(|text| status(&format!("me@{text}"))).collect(),
                 email: Arrivals { items: items.clone(), dropped: vec![] },
                 sms: Arrivals { items: items.clone(), dropped: vec![] },
                 notifications: Arrivals { items, dropped: vec![] },
