@@ -104,4 +104,5 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     sms::archive::SETTLED,
     outbox::MAIL,
+    email::MIGRATION,
 ];

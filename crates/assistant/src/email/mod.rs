@@ -1,17 +1,50 @@
 //! Email: reads the mail of the user's accounts, and lets the model draft mails.
 //!
-//! A bridge implements the [`port`]. Nothing in this folder can send a mail: the door of the
-//! [`outbox`](crate::outbox) does, after the user's tap.
+//! The path of a mail: a bridge implements the [`port`] → when an account is [`due`] (pure), or when its server says that
+//! something arrived ([`push`]), [`poll`] fetches what came after the mark → [`sync`] queues it ([`queue`]) or, if a
+//! program sent it, counts it, keeps its header ([`kept`]) and moves the mark, in one transaction. The text of a mail
+//! stays on the server and is fetched when somebody reads it ([`mailboxes`]).
+//!
+//! The user adds accounts ([`store`]): [`presets`] (pure) knows the servers of large services, [`adding`] tries them.
+//! They read mails on the inbox page ([`EmailSource`]).
+//!
+//! The model reads mails with [`tools`], sees no one-time codes in them ([`seen`], pure) and may draft mails and answers
+//! ([`reply`], pure), which wait in the [`outbox`](crate::outbox) until the user taps Send. Nothing in this folder can
+//! send by itself: [`Post`] passes on what the outbox's door approved, and [`copies`] puts a copy into the Sent folder.
 
 pub mod account;
+mod answer;
+pub mod due;
+pub mod kept;
+pub mod mailboxes;
+pub mod poll;
 pub mod port;
+mod post;
+pub mod queue;
+pub mod reply;
+mod search;
+mod seen;
+pub mod store;
+pub mod sync;
+pub mod tools;
 
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::db::Migration;
 use crate::source::SourceId;
+
+pub use mailboxes::Mailboxes;
+pub use poll::Poller;
+pub use post::Post;
+pub(crate) use seen::seen as redacted;
+pub use tools::{CheckEmail, ComposeEmail, ReadEmail, ReplyEmail, SearchEmail, SetupEmail};
+
+pub(crate) const MIGRATION: Migration =
+    Migration { name: "email/1", sql: include_str!("../../migrations/email.sql") };
 
 /// The number of the first account. Accounts are sources of messages like phones, whose numbers stay below.
 pub const FIRST_ACCOUNT: i64 = 1_000_000;
@@ -23,6 +56,28 @@ pub struct EmailId {
     /// The UIDVALIDITY of the mailbox. When it changes, the server has numbered its mails anew.
     pub validity: u32,
     pub uid: u32,
+}
+
+impl EmailId {
+    /// The name under which the ledger records the mail.
+    pub fn identity(self) -> String {
+        format!("email {self}")
+    }
+}
+
+/// A mail's id is a text for models too.
+impl JsonSchema for EmailId {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EmailId".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
 }
 
 /// The text is not the id of a mail.

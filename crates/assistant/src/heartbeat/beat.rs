@@ -13,7 +13,7 @@ use super::brief::{self, Brief, Sources};
 use super::due::{self, Due, Rules, ScheduleState};
 use super::prompt::{self, Parts, Rendered};
 use super::store::{self, Cost};
-use super::{Outcome, notifications, sms};
+use super::{Outcome, email, notifications, sms};
 use crate::agent::reports::{self, Report};
 use crate::agent::{Answer, Driver, Meter, Spent, TurnError};
 use crate::clock::Clock;
@@ -196,7 +196,8 @@ async fn ask_once(
     rendered: &Rendered,
     meter: &Arc<Meter>,
 ) -> Result<Answer, TurnError> {
-    let shown = [&rendered.sms.identities[..], &rendered.notifications.identities].concat();
+    let Rendered { email, sms, notifications, .. } = rendered;
+    let shown = [&email.identities[..], &sms.identities, &notifications.identities].concat();
     let driver = Driver { kind: RunKind::Heartbeat, level, shown: &shown, ..*driver };
     driver.unattended(rendered.text.clone(), meter).await
 }
@@ -242,6 +243,10 @@ impl Settled {
         store::answered(tx, &self.standing)?;
         let Some(rendered) = &self.rendered else { return Ok(()) };
         let sources = sources(&settings::load(tx)?);
+        rendered.email.answered(tx, email::QUEUE, FeatureState::of(sources.email))?;
+        if sources.email {
+            email::told(tx)?;
+        }
         rendered.sms.answered(tx, sms::QUEUE, FeatureState::of(sources.sms))?;
         rendered.notifications.answered(tx, notifications::QUEUE, FeatureState::of(sources.notifications))
     }
@@ -261,6 +266,8 @@ fn begin(tx: &Transaction<'_>, why: Why, now: &jiff::Zoned) -> Result<Result<Beg
     }
     let Some(lease) = lease::take(tx, NAME, at, LEASE)? else { return Ok(Err(BeatResult::Busy)) };
     let brief = brief::gather(tx, &sources(&values), now.time_zone())?;
+    brief.email.begin(tx, email::QUEUE)?;
+    email::begin(tx)?;
     brief.sms.begin(tx, sms::QUEUE)?;
     brief.notifications.begin(tx, notifications::QUEUE)?;
     let wording = wording(tx, &values, now.clone())?;
@@ -293,5 +300,9 @@ pub fn rules(values: &Values) -> Rules {
 
 /// Which queues to read. An edition without a feature has no setting for it either.
 fn sources(values: &Values) -> Sources {
-    Sources { sms: sms::is_on(values), notifications: notifications::is_on(values) }
+    Sources {
+        email: email::is_on(values),
+        sms: sms::is_on(values),
+        notifications: notifications::is_on(values),
+    }
 }

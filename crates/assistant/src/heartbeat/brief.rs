@@ -8,8 +8,9 @@ use rusqlite::Transaction;
 use sha2::{Digest, Sha256};
 
 use super::arrivals::Arrivals;
+use super::email::AccountStatus;
 use super::store::{self, Previous};
-use super::{notifications, sms};
+use super::{email, notifications, sms};
 use crate::db::DbError;
 use crate::gate::Level;
 use crate::hex;
@@ -29,6 +30,9 @@ pub struct Brief {
     /// The latest reports, newest first.
     pub previous: Vec<Previous>,
     pub tasks: Vec<TaskLine>,
+    /// The mail accounts that there is something to say about. It is said only beside something new.
+    pub accounts: Vec<AccountStatus>,
+    pub email: Arrivals,
     pub sms: Arrivals,
     pub notifications: Arrivals,
     /// Memories that proved useful often enough to become part of the soul, one line each.
@@ -52,6 +56,7 @@ impl Brief {
     pub fn is_new(&self) -> bool {
         let standing = !(self.tasks.is_empty() && self.candidates.is_empty());
         !self.additions.is_empty()
+            || !self.email.is_empty()
             || !self.sms.is_empty()
             || !self.notifications.is_empty()
             || (standing && self.standing() != self.answered)
@@ -71,7 +76,8 @@ impl Brief {
     /// The level of a request with this brief. Earlier reports count as [`Level::People`], because they repeat what
     /// people wrote.
     pub fn level(&self) -> Level {
-        let arrived = !(self.sms.items.is_empty() && self.notifications.items.is_empty());
+        let arrived =
+            [&self.email, &self.sms, &self.notifications].iter().any(|queue| !queue.items.is_empty());
         if arrived || !self.previous.is_empty() { Level::People } else { self.tasks_level }
     }
 }
@@ -91,6 +97,8 @@ pub fn gather(tx: &Transaction<'_>, sources: &Sources, zone: &TimeZone) -> Resul
         candidates: if values.on(&MEMORY_ENABLED) { candidates(tx)? } else { vec![] },
         previous: store::previous(tx)?,
         answered: store::seen(tx)?,
+        accounts: if sources.email { email::status(tx)? } else { vec![] },
+        email: waiting(sources.email, email::waiting)?,
         sms: waiting(sources.sms, sms::waiting)?,
         notifications: waiting(sources.notifications, notifications::waiting)?,
     })
@@ -126,6 +134,7 @@ fn candidates(tx: &Transaction<'_>) -> Result<Vec<String>, DbError> {
 /// Which queues to read: those whose feature is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sources {
+    pub email: bool,
     pub sms: bool,
     pub notifications: bool,
 }

@@ -8,6 +8,7 @@ pub mod arrivals;
 pub mod beat;
 pub mod brief;
 pub mod due;
+pub mod email;
 #[cfg_attr(not(feature = "notifications"), path = "no_notifications.rs")]
 mod notifications;
 pub mod prompt;
