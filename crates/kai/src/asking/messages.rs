@@ -48,7 +48,7 @@ fn notifications(tool: &str, done: &Done<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::super::fields::Fields;
     use super::*;

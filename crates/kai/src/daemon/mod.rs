@@ -1,6 +1,7 @@
 //! The daemon, one per home. It holds the home's lock, serves the page and the socket, runs the scheduler and shuts
 //! down cleanly.
 
+mod mail;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
 
@@ -293,7 +294,7 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
                 remember(tx, LAST_SWEEP, &today)?;
                 ledger::sweep(tx, now)?;
                 attachments::store::sweep(tx, now)?;
-                email::kept::sweep(tx, now)?;
+                kai_assistant::email::kept::sweep(tx, now)?;
             }
             messages::tick(tx, now)?;
             if believed {

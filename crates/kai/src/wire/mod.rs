@@ -93,8 +93,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
     };
     let messages = Messages::new(machine.messages.clone(), &db, &clock, &door);
     let mail = machine.mail.clone().map(|servers| Mail::new(servers, &db, &clock));
-    let mut sources = messages.sources(&clock, &door);
-    sources.extend(mail.as_ref().map(|mail| Box::new(mail.source()) as _));
+    let sources = messages.sources(&clock, &door);
     let inbox = inbox::Sources::new(sources);
     let toolbox = toolbox(&Parts {
         home: &home,

@@ -156,9 +156,9 @@ fn adding(ctx: &PageContext<'_>, first: bool) -> Markup {
     html! {
         @if first {
             p class="quiet" { (lang.accounts_none()) }
-            (form(ctx, CARD, "/settings/agent/email/add", "stacked", &content))
+            (form(ctx, CARD, "/settings/agent/email/add", "fields", &content))
         } @else {
-            details id="email-adding" { summary data-testid="email-another" { (lang.accounts_another()) } (form(ctx, CARD, "/settings/agent/email/add", "stacked", &content)) }
+            details id="email-adding" { summary data-testid="email-another" { (lang.accounts_another()) } (form(ctx, CARD, "/settings/agent/email/add", "fields", &content)) }
         }
     }
 }
