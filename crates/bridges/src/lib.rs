@@ -6,6 +6,7 @@ pub mod desktop;
 mod environment;
 #[cfg(feature = "kdeconnect")]
 pub mod kdeconnect;
+pub mod mail;
 pub mod mcp;
 mod program;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -83,7 +83,7 @@ impl Mailboxes {
     }
 
     /// Searches all accounts on their servers at once. A server that does not answer in time does not hold the others.
-    pub(super) async fn search(
+    pub async fn search(
         &self,
         words: &str,
         most: usize,

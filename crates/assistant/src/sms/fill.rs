@@ -35,15 +35,16 @@ impl Default for Pages {
 /// which a phone is quiet when its list of conversations is over.
 const SECOND: i64 = 1_000;
 
-/// What of a conversation is archived: everything dated from `from` to `to`, in epoch milliseconds.
+/// What of a conversation is archived: everything dated after `from` and before `to`, in epoch milliseconds. Several
+/// messages can have the same date, so of these two dates themselves something may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
     pub from: i64,
     pub to: i64,
     /// The phone has nothing older.
     pub end: bool,
-    /// The phone was asked when the last second of the range was over. Otherwise more can have come in that second, even
-    /// in its last millisecond, and nobody told of it.
+    /// The phone was asked when the last second of the range was over, so everything of `to` is archived as well. Until
+    /// then more can have come in that second, and nobody told of it.
     pub settled: bool,
 }
 
@@ -55,7 +56,7 @@ impl Kept {
 
     /// Whether everything back to the horizon is archived.
     pub fn is_done(self, horizon: i64) -> bool {
-        self.end || self.from <= horizon
+        self.end || self.from < horizon
     }
 
     /// How much of the time between the horizon and the newest message is archived, per mille.
@@ -74,6 +75,12 @@ pub fn horizon(days: u32, read_since: Timestamp, now: Timestamp) -> i64 {
     let span = SignedDuration::from_hours(24 * i64::from(days));
     let from = if days == 0 { read_since } else { now.saturating_sub(span).unwrap_or(Timestamp::MIN) };
     from.as_millisecond()
+}
+
+/// Where a range begins if a page goes back to this date. The rest of that date can be on the next page, unless it is
+/// not wanted.
+fn begins(oldest: i64, horizon: i64) -> i64 {
+    oldest.max(horizon.saturating_sub(1))
 }
 
 /// What went wrong, for the user.
@@ -472,7 +479,7 @@ impl Fill {
         let oldest = oldest(list);
         match (job.goal, &mut thread.kept) {
             (Goal::Back, Some(kept)) => {
-                let from = oldest.map_or(kept.from, |oldest| oldest.max(self.horizon));
+                let from = oldest.map_or(kept.from, |oldest| begins(oldest, self.horizon));
                 kept.from = kept.from.min(from);
                 kept.end |= matches!(turned, Turned::End);
                 step.marks.insert(job.thread, Some(*kept));
@@ -482,7 +489,7 @@ impl Fill {
                     let to = newest.min(now);
                     // What may have been a push is not known to be everything.
                     let settled = oldest < self.newest && thread.is_settled_at(to);
-                    Kept { from: oldest.max(self.horizon), to, end: false, settled }
+                    Kept { from: begins(oldest, self.horizon), to, end: false, settled }
                 });
                 (thread.kept, thread.caught_up, thread.left) = (range, range.is_some(), range.is_none());
                 step.marks.extend(range.map(|kept| (job.thread, Some(kept))));

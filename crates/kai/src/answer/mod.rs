@@ -15,8 +15,8 @@ use crate::call::signin::Revoked;
 use crate::call::{Call, json};
 use crate::caller_env::CallerEnv;
 use crate::commands::{
-    alarms, chats, codes, doctor, drafts, guests, heartbeat, ledger, mcp, memory, models, settings, status,
-    tasks, tools, transfer, visit,
+    alarms, chats, codes, doctor, drafts, email, guests, heartbeat, ledger, mcp, memory, models, settings,
+    status, tasks, tools, transfer, visit,
 };
 use crate::failure::Failure;
 
@@ -78,6 +78,7 @@ pub(crate) async fn answer(
             json(models::set_pictures(app, env, name, &pictures).await?)
         }
         Call::Drafts(call) => drafts::answer(app, call).await,
+        Call::Email(call) => email::answer(app, call).await,
         Call::ChatsCodes { chat, show } => json(codes::show(app, chat, show).await?),
         Call::Ledger(call) => ledger::answer(app, call).await,
         Call::Mcp(call) => mcp::answer(app, call).await,

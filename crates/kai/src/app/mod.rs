@@ -2,6 +2,7 @@
 
 pub(crate) mod facts;
 pub(crate) mod last_noted;
+pub(crate) mod mail;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
 pub(crate) mod sessions;
@@ -30,6 +31,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::last_noted::LastNoted;
+use self::mail::Mail;
 use self::messages::Messages;
 use crate::caller_env::CallerEnv;
 
@@ -59,6 +61,8 @@ pub(crate) struct App {
     pub(crate) door: Door,
     /// Everything that the user received, as one list.
     pub(crate) inbox: inbox::Sources,
+    /// The mail accounts. The demo has none.
+    pub(crate) mail: Option<Mail>,
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
     pub(crate) messages: Messages,
     /// How many pages are open in browsers.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::fields::{Fields, brief, span};
 use super::messages;
-use super::outcome::Done;
+use super::outcome::{Done, names};
 
 /// A tool call, with its result if it has one.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,7 @@ impl FinishedCall<'_> {
         let given: Map<String, Value> = serde_json::from_str(self.arguments).unwrap_or_default();
         let done = Done { fields: Fields { given: &given, lang }, result: &result };
         let described = done.at_hand(self.tool).or_else(|| done.outward(self.tool));
+        let described = described.or_else(|| done.mail(self.tool));
         described.or_else(|| messages::did(self.tool, &done)).unwrap_or_else(|| lang.did_used(title))
     }
 }
@@ -65,6 +66,24 @@ impl Done<'_> {
             "open_url" => lang.did_open(self.argument("url")?),
             "get_location_from_ip" => lang.did_locate().to_owned(),
             "shell_command" | "execute_shell_command" => lang.did_run(self.argument("command")?),
+            _ => return None,
+        })
+    }
+
+    /// What was done with mail and drafts.
+    fn mail(&self, tool: &str) -> Option<String> {
+        let lang = self.lang();
+        Some(match tool {
+            "check_email" if self.list("emails")?.is_empty() => lang.did_no_mail().to_owned(),
+            "check_email" => {
+                let found = self.list("emails")?;
+                lang.did_mail(found.len(), names(found, &["from"], lang))
+            }
+            "search_email" => lang.did_mail_found(self.argument("query")?, self.list("emails")?.len()),
+            "read_email" => lang.did_mail_one(self.returned("from")?),
+            "compose_email" => lang.did_draft_mail(self.returned("to")?),
+            "reply_email" => lang.did_draft_reply(self.returned("to")?),
+            "check_drafts" => lang.did_drafts(self.list("drafts")?.len()),
             _ => return None,
         })
     }
@@ -104,6 +123,41 @@ mod tests {
                 "Im Web nach „tea“ gesucht.",
             ),
             ("memory_store", json!({"key": "tea"}), json!({}), "Remembered “tea”.", "„tea“ gemerkt."),
+            (
+                "check_email",
+                json!({}),
+                json!({"emails": [{"from": "Ann <ann@x.test>"}]}),
+                "Read 1 mail from Ann <ann@x.test>.",
+                "1 Mail von Ann <ann@x.test> gelesen.",
+            ),
+            (
+                "check_email",
+                json!({}),
+                json!({"emails": []}),
+                "Found no new mail.",
+                "Keine neue Mail gefunden.",
+            ),
+            (
+                "search_email",
+                json!({"query": "rent"}),
+                json!({"emails": [{}, {}]}),
+                "Searched your mail for “rent” and found 2.",
+                "Ihre Mail nach „rent“ durchsucht und 2 gefunden.",
+            ),
+            (
+                "read_email",
+                json!({}),
+                json!({"from": "Ann"}),
+                "Read a mail from Ann.",
+                "Eine Mail von Ann gelesen.",
+            ),
+            (
+                "compose_email",
+                json!({}),
+                json!({"to": "ann@x.test"}),
+                "Drafted a mail to ann@x.test.",
+                "Eine Mail an ann@x.test entworfen.",
+            ),
             (
                 "list_tasks",
                 json!({}),

@@ -1,11 +1,9 @@
 //! The words for calls of the tools that only the foss edition has.
 
 use kai_words::Lang;
-use serde_json::Value;
 
 use super::Words;
-use super::fields::brief;
-use super::outcome::Done;
+use super::outcome::{Done, names};
 
 /// The words of the question, as `ApprovalCall::words` gives them; `None` for a tool of both editions.
 pub(super) fn words<'n>(tool: &str, lang: Lang) -> Option<Words<'n>> {
@@ -18,23 +16,16 @@ pub(super) fn did(tool: &str, done: &Done<'_>) -> Option<String> {
     let lang = done.lang();
     Some(match tool {
         "check_sms" | "search_sms" => sms(tool, done)?,
-        "read_sms" => lang.did_sms_one(returned(done, "name").or_else(|| returned(done, "from"))?),
+        "read_sms" => lang.did_sms_one(done.returned("name").or_else(|| done.returned("from"))?),
         "send_sms" if done.list("candidates").is_some() => lang.did_contact(done.argument("to")?),
-        "send_sms" => lang.did_draft(returned(done, "to")?),
-        "reply_sms" => lang.did_draft_reply(returned(done, "to")?),
-        "check_drafts" => lang.did_drafts(done.list("drafts")?.len()),
+        "send_sms" => lang.did_draft(done.returned("to")?),
+        "reply_sms" => lang.did_draft_reply(done.returned("to")?),
         "check_notifications" | "search_notifications" => notifications(tool, done)?,
-        "read_notification" => lang.did_notification(returned(done, "app_label")?),
-        "reply_notification" => lang.did_draft_in_app(returned(done, "app")?),
+        "read_notification" => lang.did_notification(done.returned("app_label")?),
+        "reply_notification" => lang.did_draft_in_app(done.returned("app")?),
         "dismiss_notification" => lang.did_dismiss().to_owned(),
         _ => return None,
     })
-}
-
-/// A text of the result, as a sentence repeats it; `None` if there is none.
-fn returned(done: &Done<'_>, name: &str) -> Option<String> {
-    let text = done.result[name].as_str().filter(|text| !text.trim().is_empty())?;
-    Some(brief(text, done.lang()))
 }
 
 fn sms(tool: &str, done: &Done<'_>) -> Option<String> {
@@ -55,27 +46,9 @@ fn notifications(tool: &str, done: &Done<'_>) -> Option<String> {
     })
 }
 
-/// How many names a sentence has.
-const NAMED: usize = 3;
-
-/// Whom these are from: the first field of each that has a text, each once.
-fn names(found: &[Value], fields: &[&str], lang: Lang) -> String {
-    let mut all: Vec<&str> = vec![];
-    for item in found {
-        let texts = fields.iter().filter_map(|field| item[*field].as_str());
-        let name = texts.map(str::trim).find(|name| !name.is_empty()).unwrap_or("?");
-        if !all.contains(&name) {
-            all.push(name);
-        }
-    }
-    let shown: Vec<String> = all.iter().take(NAMED).map(|name| brief(name, lang)).collect();
-    let shown = shown.join(", ");
-    if all.len() > NAMED { lang.did_more(shown, all.len() - NAMED) } else { shown }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::super::fields::Fields;
     use super::*;

@@ -8,6 +8,7 @@ pub(crate) mod chats;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod drafts;
+pub(crate) mod email;
 pub(crate) mod guests;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
@@ -36,6 +37,7 @@ use serde_json::Value;
 
 use self::chats::AskFile;
 use self::drafts::DraftsCall;
+use self::email::EmailCall;
 use self::guests::{GuestCall, GuestsCall};
 use self::ledger::LedgerCall;
 use self::mcp::McpCall;
@@ -183,6 +185,7 @@ pub(crate) enum Call {
         pictures: String,
     },
     Drafts(DraftsCall),
+    Email(EmailCall),
     /// Shows one-time codes to the model in a conversation, or hides them again.
     ChatsCodes {
         chat: Which,

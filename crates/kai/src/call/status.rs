@@ -3,6 +3,7 @@
 use kai_assistant::home::KeyKind;
 use serde::{Deserialize, Serialize};
 
+use crate::call::email::AccountRow;
 use crate::call::heartbeat::HeartbeatStatus;
 use crate::call::messages::{NotificationsPart, PhonesPart, SmsPart};
 use crate::call::models::ModelRow;
@@ -23,6 +24,7 @@ pub(crate) struct Status {
     pub(crate) model: Option<ModelRow>,
     #[serde(flatten)]
     pub(crate) sms: SmsPart,
+    pub(crate) email: EmailStatus,
     pub(crate) heartbeat: HeartbeatStatus,
     pub(crate) memory: MemoryStatus,
     pub(crate) tasks: TasksStatus,
@@ -44,6 +46,12 @@ pub(crate) struct DaemonStatus {
     /// Epoch milliseconds.
     pub(crate) since: Option<i64>,
     pub(crate) since_local: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct EmailStatus {
+    pub(crate) enabled: bool,
+    pub(crate) accounts: Vec<AccountRow>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ mod asking;
 mod attach;
 mod codes;
 mod drafts;
+mod email;
 #[cfg(feature = "foss")]
 mod erasing;
 mod guests;
@@ -146,6 +147,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Mcp(McpCommand::Serve(options)) => guests::serve(ask, options),
         Command::Mcp(McpCommand::Guests(command)) => guests::guests(ask, command),
         Command::Drafts(command) => ask.drafts(&command),
+        Command::Email(command) => email::run(ask, command),
         Command::Messages(command) => messages::run(ask, command),
         Command::Ledger(command) => ask.ledger(command),
         Command::Link { revoke_all } => ask.link(revoke_all),

@@ -8,6 +8,7 @@ pub(crate) mod codes;
 pub(crate) mod contacts;
 pub(crate) mod doctor;
 pub(crate) mod drafts;
+pub(crate) mod email;
 pub(crate) mod guests;
 pub(crate) mod headline;
 pub(crate) mod heartbeat;

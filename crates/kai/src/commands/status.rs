@@ -2,14 +2,14 @@
 
 use kai_assistant::db::DbError;
 use kai_assistant::memory;
-use kai_assistant::settings::{self, HEARTBEAT_MODEL, MEMORY_ENABLED};
+use kai_assistant::settings::{self, EMAIL_ENABLED, HEARTBEAT_MODEL, MEMORY_ENABLED};
 
 use super::messages;
 use crate::app::App;
 use crate::call::heartbeat::HeartbeatStatus;
-use crate::call::status::{DaemonStatus, MemoryStatus, Status, ToolsStatus};
+use crate::call::status::{DaemonStatus, EmailStatus, MemoryStatus, Status, ToolsStatus};
 use crate::caller_env::CallerEnv;
-use crate::commands::{heartbeat, models, shell, tasks};
+use crate::commands::{email, heartbeat, models, shell, tasks};
 
 pub(crate) async fn of(app: &App, env: &CallerEnv) -> Result<Status, DbError> {
     let (values, memories) =
@@ -27,6 +27,7 @@ pub(crate) async fn of(app: &App, env: &CallerEnv) -> Result<Status, DbError> {
         daemon: daemon(app),
         model: models.into_iter().next(),
         sms: messages::sms_part(app).await?,
+        email: EmailStatus { enabled: values.on(&EMAIL_ENABLED), accounts: email::list(app).await? },
         heartbeat: HeartbeatStatus { lacks, ..heartbeat::status(app).await? },
         memory: MemoryStatus { enabled: values.on(&MEMORY_ENABLED), count: memories },
         tasks: tasks::status(app).await?,

@@ -1,6 +1,7 @@
 //! The daemon, one per home. It holds the home's lock, serves the page and the socket, runs the scheduler and shuts
 //! down cleanly.
 
+mod mail;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
 
@@ -119,6 +120,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     let ringing = tokio::spawn(ring_on(Arc::clone(&app), stop.clone()));
     work.spawn(visit::follow_taps(Arc::clone(&app), stop.clone()));
     work.spawn(messages::listen(Arc::clone(&app), stop.clone()));
+    work.spawn(mail::listen(Arc::clone(&app), stop.clone()));
     if let Some(servers) = app.toolbox.servers().cloned() {
         let stop = stop.clone();
         work.spawn(async move { servers.run(stop).await });
@@ -232,14 +234,14 @@ async fn tick_on(app: Arc<App>, stop: CancellationToken) {
     }
 }
 
-/// The scheduled work of one tick: polls the phone, then runs due tasks and the heartbeat, so that both see new
+/// The scheduled work of one tick: looks for new messages and mail, then runs due tasks and the heartbeat, so that both see new
 /// messages.
 ///
 /// It runs as its own task, so the tick waits for neither a phone nor a model. Runs that are still in progress at the
 /// next tick hold a lease and are not started twice. If the phone is still being polled, this run skips it, so nothing
 /// queues up behind a phone that hangs. Neither does anything wait for the phone's contacts.
 pub(crate) async fn look_around(app: Arc<App>) {
-    messages::poll(&app).await;
+    tokio::join!(messages::poll(&app), mail::look(&app));
     let work = async {
         tasks::tick(&app).await;
         heartbeat::tick(&app).await;
@@ -292,6 +294,7 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
                 remember(tx, LAST_SWEEP, &today)?;
                 ledger::sweep(tx, now)?;
                 attachments::store::sweep(tx, now)?;
+                kai_assistant::email::kept::sweep(tx, now)?;
             }
             messages::tick(tx, now)?;
             if believed {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use kai_assistant::device::shell::Sandbox;
 use kai_assistant::device::{Notifier, Opener};
+use kai_assistant::email::port::MailServers;
 use kai_assistant::home::Home;
 use kai_assistant::mcp::port::Connector;
 use kai_assistant::settings::{BRIDGE_TERMUX, Values};
@@ -28,6 +29,8 @@ pub(crate) struct Machine {
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
     /// Reaches MCP servers. The demo has none.
     pub(crate) servers: Option<Arc<dyn Connector>>,
+    /// Reaches mail servers. The demo has none.
+    pub(crate) mail: Option<Arc<dyn MailServers>>,
     /// Where messages and notifications come from.
     pub(crate) messages: Messages,
 }
@@ -41,6 +44,7 @@ impl Machine {
             notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
             sandbox: sandbox(home),
             servers: Some(Arc::new(McpConnector::new(caller_env::for_programs(), Leash::ourselves()))),
+            mail: None,
             messages: Messages::found(&mut termux),
         }
     }

@@ -15,6 +15,7 @@ type Idea = (&'static str, Label);
 
 /// What both editions suggest, after what the foss edition does.
 const EVERYWHERE: &[Idea] = &[
+    ("check_email", Lang::chat_idea_mail),
     ("web_search", Lang::chat_idea_news),
     ("schedule_task", Lang::chat_idea_remind),
     ("memory_store", Lang::chat_idea_remember),

@@ -1,5 +1,6 @@
 //! Builds an [`App`]: opens a home and its store and connects all features. Nothing else constructs one.
 
+mod mail;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 mod messages;
 
@@ -33,6 +34,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::last_noted::LastNoted;
+use crate::app::mail::Mail;
 use crate::app::messages::{ANSWERABLE, Messages};
 use crate::app::{App, Role, facts, sessions};
 use crate::caller_env::{self, CallerEnv};
@@ -85,12 +87,14 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         db: db.clone(),
         clock: Arc::clone(&clock),
         senders: Arc::default(),
-        mailer: None,
+        mailer: machine.mail.as_ref().map(|servers| Arc::new(Mail::mailer(servers, &db)) as _),
         answerable: ANSWERABLE,
         under_way: Arc::default(),
     };
     let messages = Messages::new(machine.messages.clone(), &db, &clock, &door);
-    let inbox = inbox::Sources::new(messages.sources(&clock, &door));
+    let mail = machine.mail.clone().map(|servers| Mail::new(servers, &db, &clock));
+    let sources = messages.sources(&clock, &door);
+    let inbox = inbox::Sources::new(sources);
     let toolbox = toolbox(&Parts {
         home: &home,
         internet,
@@ -100,6 +104,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         ringer: ringer.as_ref().map_err(|mute| *mute),
         messages: &messages,
         door: &door,
+        mail: mail.as_ref(),
     });
     App {
         home,
@@ -117,6 +122,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         sandbox: machine.sandbox,
         door,
         inbox,
+        mail,
         messages,
         pages: watch::Sender::default(),
         daemon: None,
@@ -173,6 +179,7 @@ struct Parts<'a> {
     messages: &'a Messages,
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has no phones"))]
     door: &'a Door,
+    mail: Option<&'a Mail>,
 }
 
 fn toolbox(parts: &Parts<'_>) -> Toolbox {
@@ -221,6 +228,7 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
         tasks(Arc::new(CancelTask { db: db.clone() })),
     ];
     entries.extend(messages::tools(parts));
+    entries.extend(mail::tools(parts));
     entries.push(Entry {
         tool: Arc::new(CheckDrafts { db: db.clone(), clock: Arc::clone(clock) }),
         governed: EnabledBy::Features(vec![]),

@@ -30,7 +30,7 @@ fn sweep_before(tx: &Transaction<'_>, horizon: i64) -> Result<usize, DbError> {
         // If the setting is raised later, what was deleted is asked for again.
         tx.execute(
             "UPDATE sms_threads SET complete_from = ?1, done = 0 WHERE complete_from < ?1",
-            [horizon],
+            [horizon - 1],
         )?;
     }
     Ok(deleted)

@@ -259,7 +259,7 @@ fn the_state_says_how_far_it_is() {
         let half = Kept { from: SINCE - 365 * DAY / 2, to: SINCE, end: false, settled: false };
         let marks = [
             (ThreadId(1), Some(half)),
-            (ThreadId(2), Some(Kept { from: horizon, to: SINCE, end: false, settled: false })),
+            (ThreadId(2), Some(Kept { from: horizon - 1, to: SINCE, end: false, settled: false })),
         ];
         take_for(tx, PHONE, &[], &Step { marks: marks.into(), ..Step::default() })?;
         note_error(tx, PHONE, Some(&"Why.".into()))?;
@@ -289,7 +289,7 @@ fn what_is_old_goes_and_is_asked_for_again_if_the_setting_is_raised() {
         assert_eq!(phone_state(tx, PHONE, at(now))?.messages, 11);
         assert_eq!(found(tx, MODEL, "day").len(), 11, "and its words are gone");
         let left = marks(tx, PHONE)?[&ThreadId(1)];
-        assert_eq!(left, Kept { from: now - 20 * DAY, to: now, end: false, settled: true });
+        assert_eq!(left, Kept { from: now - 20 * DAY - 1, to: now, end: false, settled: true });
         assert!(left.is_done(now - 20 * DAY) && !left.is_done(now - 365 * DAY));
         Ok(())
     });

@@ -1,6 +1,7 @@
 //! What can be typed, with help and examples.
 
 pub(super) mod drafts;
+pub(super) mod email;
 pub(super) mod mcp;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(super) mod messages;
@@ -17,6 +18,7 @@ use kai_assistant::device::Place;
 use kai_assistant::{models, settings};
 
 use self::drafts::{CodesCommand, DraftsCommand};
+use self::email::EmailCommand;
 use self::mcp::McpCommand;
 use self::messages::{DemoArg, MessagesCommand};
 pub(super) use self::servers::ServersCommand;
@@ -173,6 +175,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  kai drafts list\n  kai drafts send 3      (shows the whole draft, then asks)\n  kai drafts discard 3"
     )]
     Drafts(DraftsCommand),
+    /// Add mail accounts, look for new mail, read and search it
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  kai email add you@example.org\n  kai email list\n  kai email poll\n  kai email search invoice"
+    )]
+    Email(EmailCommand),
     #[command(flatten)]
     Messages(MessagesCommand),
     /// See everything that was sent, run, tapped or allowed

@@ -27,7 +27,7 @@ use crate::call::heartbeat::{DryRun, HeartbeatRan, HeartbeatStatus, LogRow, RunO
 use crate::call::ledger::{LedgerCheck, LedgerRow};
 use crate::call::models::{ModelOrigin, ModelRow, ModelTest};
 use crate::call::settings::{SettingRow, ToolRow};
-use crate::call::status::ShellStatus;
+use crate::call::status::{EmailStatus, ShellStatus};
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
 use crate::commands::models::repair;
 use crate::terminal::out::visible;
@@ -55,6 +55,7 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
         ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key.as_str())),
         ("Daemon".to_owned(), daemon),
         ("Model".to_owned(), model),
+        ("Email".to_owned(), email(&status.email)),
         ("Heartbeat".to_owned(), heartbeat(&status.heartbeat)),
         ("Memory".to_owned(), format!("{memory}, {memories}")),
         ("Tasks".to_owned(), task_outlook(&status.tasks)),
@@ -66,6 +67,21 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
     ];
     rows.extend(messages::status(&status.sms, &status.notifications, &status.phones));
     columns(&rows)
+}
+
+/// The accounts, and how much mail waits.
+fn email(email: &EmailStatus) -> String {
+    let accounts = match email.accounts.as_slice() {
+        [] => return "no account; add one: kai email add you@example.org".to_owned(),
+        all => all,
+    };
+    let broken = accounts.iter().filter(|account| account.last_error.is_some()).count();
+    let waiting: u32 = accounts.iter().map(|account| account.queued).sum();
+    let broken = match broken {
+        0 => String::new(),
+        n => format!(", {n} cannot be read (kai email list)"),
+    };
+    format!("{}, {}{broken}, {waiting} waiting", switch(email.enabled), count(accounts.len(), "account"))
 }
 
 fn shell(shell: &ShellStatus) -> String {

@@ -1,6 +1,7 @@
 //! `kai doctor`: checks everything once and names the next step for each problem.
 
 mod drafts;
+mod email;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 mod messages;
 mod work;
@@ -28,6 +29,7 @@ pub(crate) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
     ];
     checks.push(shell(app).await);
     checks.extend(messages::checks(app).await);
+    checks.extend(email::checks(app).await);
     checks.extend(work::examine(app, env).await);
     checks.extend(drafts::check(app).await);
     checks.extend(private(app));

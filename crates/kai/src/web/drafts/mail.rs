@@ -72,7 +72,7 @@ pub(super) fn fields(draft: &DraftRow, mail: &MailRow, lang: Lang) -> Markup {
 pub(super) fn without_quote(mail: &MailRow, lang: Lang) -> Markup {
     html! {
         @if mail.quote.is_some() {
-            label class="check" {
+            label {
                 input type="checkbox" name="without_quote" value="true" data-testid="draft-edit-without-quote";
                 (lang.drafts_mail_without_quote())
             }

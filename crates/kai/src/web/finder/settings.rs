@@ -9,6 +9,7 @@ use crate::web::settings::Page;
 pub(super) type Card = (Page, &'static str, Label, Label);
 
 const CARDS: &[Card] = &[
+    (Page::Agent, "email", Lang::accounts_label, Lang::found_by_email),
     (Page::Agent, "heartbeat", Lang::heartbeat_label, Lang::found_by_heartbeat),
     (Page::Agent, "memory", Lang::memory_label, Lang::found_by_memory),
     (Page::Agent, "tasks", Lang::tasks_label, Lang::found_by_tasks),

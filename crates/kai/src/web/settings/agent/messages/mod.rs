@@ -4,13 +4,12 @@ mod notifications;
 mod sms;
 
 use axum::Router;
-use kai_assistant::settings::CODE_REDACTION_ENABLED;
 use kai_words::Said;
 use maud::{Markup, html};
 
 use crate::failure::Failure;
 use crate::web::settings::context::PageContext;
-use crate::web::settings::parts::{Button, Region, Switch, button, link, switch};
+use crate::web::settings::parts::{Button, Region, button, link};
 use crate::web::state::Web;
 
 /// The cards of what this machine supports.
@@ -20,17 +19,6 @@ pub(super) async fn cards(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure>
 
 pub(super) fn routes() -> Router<Web> {
     sms::routes().merge(notifications::routes())
-}
-
-/// The switch for hiding one-time codes. It applies to SMS and notifications, and is in the last card of the two.
-fn code_redaction(ctx: &PageContext<'_>, card: &str) -> Markup {
-    let code_redaction = Switch {
-        setting: &CODE_REDACTION_ENABLED,
-        label: ctx.lang.agent_codes(),
-        help: ctx.lang.agent_codes_help(),
-        testid: "code-redaction-toggle",
-    };
-    switch(ctx, card, &code_redaction)
 }
 
 /// Says what is still stored of a source that is off, and offers to erase it. The button has to be unfolded first, so

@@ -14,6 +14,7 @@ use crate::call::Call;
 use crate::call::notifications::{ListenerState, NotificationsCall, NotificationsStatus, SourceStatus};
 use crate::commands::notifications::{self, AppWish};
 use crate::failure::Failure;
+use crate::web::settings::agent::code_redaction;
 use crate::web::settings::context::{PageContext, ProbePhone};
 use crate::web::settings::form::Form;
 use crate::web::settings::parts::{Button, Region, Switch, button, form, switch, switch_to};
@@ -58,7 +59,8 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
             @if let Some(apps) = apps { (apps) }
         }
         div class="part" {
-            (switch(ctx, CARD, &dismiss)) (switch(ctx, CARD, &reply)) (super::code_redaction(ctx, CARD))
+            (switch(ctx, CARD, &dismiss)) (switch(ctx, CARD, &reply))
+            @if ctx.web.app.mail.is_none() { (code_redaction(ctx, CARD)) }
         }
     };
     Ok(Some(Region::card(CARD, ctx.lang.notifications_label(), content).testid("notifications-card")))

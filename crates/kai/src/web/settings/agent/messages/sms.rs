@@ -7,13 +7,15 @@ use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::access::AccessState;
 use kai_assistant::settings::{CONTACT_NAMES_ENABLED, SMS_ENABLED, SMS_POLL_INTERVAL, SMS_SEND_ENABLED};
-use kai_words::{Lang, Said, said};
+use kai_words::{Said, said};
 use maud::{Markup, html};
 
 use crate::call::sms::{SmsSource, SmsStatus};
 use crate::commands::{contacts, notifications, sms};
 use crate::failure::Failure;
 use crate::web::icons;
+use crate::web::settings::agent::ago::ago;
+use crate::web::settings::agent::code_redaction;
 use crate::web::settings::context::{PageContext, ProbePhone};
 use crate::web::settings::form::Form;
 use crate::web::settings::parts::{
@@ -33,7 +35,7 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
     if !status.supported {
         return Ok(None);
     }
-    let last = !notifications::is_supported(app).await?;
+    let last = app.mail.is_none() && !notifications::is_supported(app).await?;
     let polling = sms::polling(app).await?;
     let unnamed = contacts::trouble(app).await?;
     let content = html! {
@@ -43,7 +45,7 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
         }
         div class="part" { (sending(ctx, &status)) }
         div class="part" { (contact_names(ctx, unnamed)) }
-        @if last { div class="part" { (super::code_redaction(ctx, CARD)) } }
+        @if last { div class="part" { (code_redaction(ctx, CARD)) } }
     };
     Ok(Some(Region::card(CARD, ctx.lang.sms_label(), content).testid("sms-card")))
 }
@@ -140,15 +142,6 @@ fn last_poll(ctx: &PageContext<'_>, status: &SmsStatus) -> String {
     }
 }
 
-fn ago(minutes: i64, lang: Lang) -> String {
-    match minutes {
-        ..1 => lang.sms_ago_now().to_owned(),
-        1..60 => lang.sms_ago_minutes(minutes),
-        60..1440 => lang.sms_ago_hours(minutes / 60),
-        _ => lang.sms_ago_days(minutes / 1440),
-    }
-}
-
 fn sending(ctx: &PageContext<'_>, status: &SmsStatus) -> Markup {
     let send = Switch {
         setting: &SMS_SEND_ENABLED,
@@ -218,25 +211,4 @@ async fn grant_reading(form: Form) -> Response {
 async fn grant_sending(form: Form) -> Response {
     sms::forget_denial(form.app());
     form.answer_saying(Ok(()), said::sms_asks_on_send())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn how_long_ago_is_written_as_the_language_does() {
-        for (minutes, in_english, in_german) in [
-            (0, "just now", "gerade eben"),
-            (59, "59m ago", "vor 59 Min."),
-            (60, "1h ago", "vor 1 Std."),
-            (1440, "1d ago", "vor 1 Tag"),
-            (2880, "2d ago", "vor 2 Tagen"),
-        ] {
-            assert_eq!(
-                (ago(minutes, Lang::ENGLISH), ago(minutes, Lang::of("de"))),
-                (in_english.into(), in_german.into())
-            );
-        }
-    }
 }
