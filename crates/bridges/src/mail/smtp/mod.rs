@@ -14,14 +14,15 @@ use kai_assistant::untrusted::Untrusted;
 use kai_words::said;
 use tokio::time::timeout;
 
-use self::reply::{Reply, stuffed};
+use self::reply::{Reply, ReplyLine, stuffed};
 use super::compose::Composed;
 use super::dial::Dial;
 use super::limits::Limits;
 use super::line::{Kept, Line};
 use super::sign_in::{self, Proof};
 
-pub(super) use self::reply::ReplyLine;
+#[cfg(any(test, fuzzing))]
+pub(super) use self::reply::ReplyLine as Spoken;
 
 /// A connection to an SMTP server that is signed in.
 pub(super) struct Smtp {
