@@ -199,7 +199,8 @@ pub(super) async fn send(
     proof: &Proof,
     mail: &Composed,
 ) -> Result<(), SendError> {
-    let half = dial.limits().whole / 2;
+    // Another third is for the command that prints a token.
+    let third = dial.limits().whole / 3;
     let prepared = async {
         let mut smtp = Smtp::open(dial, server, user, proof).await?;
         match smtp.hand_over(mail).await {
@@ -210,9 +211,9 @@ pub(super) async fn send(
             }
         }
     };
-    let prepared = timeout(half, prepared).await.unwrap_or(Err(Failed::Trouble(Why::Silent)));
+    let prepared = timeout(third, prepared).await.unwrap_or(Err(Failed::Trouble(Why::Silent)));
     let mut smtp = prepared.map_err(|failed| SendError::NotSent(failed.said(&server.host)))?;
-    match timeout(half, smtp.finish()).await {
+    match timeout(third, smtp.finish()).await {
         Ok(Ok(reply)) if reply.is_fine() => {
             smtp.close().await;
             Ok(())
