@@ -299,18 +299,24 @@ fn certify(folder: &Path) {
 }
 
 fn dovecot(folder: &Path, setup: &Setup, ports: Ports) -> String {
-    let (folder, user, group) = (folder.display(), who("-un"), who("-gn"));
+    let (place, user, group) = (folder.display(), who("-un"), who("-gn"));
     let Ports { imap, imaps, .. } = ports;
     let mechanisms = setup.mechanisms.as_deref().unwrap_or("plain login");
+    let version = Command::new("/usr/sbin/dovecot").arg("--version").output().unwrap().stdout;
+    let (first, rest) = if version.starts_with(b"2.3") {
+        ("", dovecot_2_3(folder, &user, &group))
+    } else {
+        (DOVECOT_2_4, dovecot_2_4(folder, &user, &group))
+    };
     let prefix = if setup.below_inbox { "INBOX." } else { "" };
     let separator = if setup.below_inbox { "." } else { "/" };
     let sent = setup.sent.as_ref().map_or_else(String::new, |name| {
         format!("  mailbox \"{name}\" {{\n    auto = subscribe\n    special_use = \\Sent\n  }}\n")
     });
     format!(
-        "base_dir = {folder}/run
-state_dir = {folder}/state
-log_path = {folder}/dovecot.log
+        "{first}base_dir = {place}/run
+state_dir = {place}/state
+log_path = {place}/dovecot.log
 protocols = imap
 listen = 127.0.0.1
 default_internal_user = {user}
@@ -318,12 +324,8 @@ default_internal_group = {group}
 default_login_user = {user}
 first_valid_uid = 1
 ssl = yes
-ssl_cert = <{folder}/certificate.pem
-ssl_key = <{folder}/key.pem
-disable_plaintext_auth = no
 auth_mechanisms = {mechanisms}
 auth_failure_delay = 0
-mail_location = maildir:~/Maildir
 mail_max_userip_connections = 100
 mailbox_list_index = no
 service imap-login {{
@@ -342,6 +344,25 @@ service anvil {{
 service stats {{
   chroot =
 }}
+namespace inbox {{
+  inbox = yes
+  prefix = {prefix}
+  separator = {separator}
+{sent}}}
+{rest}"
+    )
+}
+
+/// What the settings have to begin with.
+const DOVECOT_2_4: &str = "dovecot_config_version = 2.4.0\ndovecot_storage_version = 2.4.0\n";
+
+fn dovecot_2_3(folder: &Path, user: &str, group: &str) -> String {
+    let folder = folder.display();
+    format!(
+        "ssl_cert = <{folder}/certificate.pem
+ssl_key = <{folder}/key.pem
+disable_plaintext_auth = no
+mail_location = maildir:~/Maildir
 passdb {{
   driver = passwd-file
   args = scheme=PLAIN username_format=%u {folder}/passwd
@@ -350,11 +371,29 @@ userdb {{
   driver = static
   args = uid={user} gid={group} home={folder}/mail/%n
 }}
-namespace inbox {{
-  inbox = yes
-  prefix = {prefix}
-  separator = {separator}
-{sent}}}
+"
+    )
+}
+
+fn dovecot_2_4(folder: &Path, user: &str, group: &str) -> String {
+    let folder = folder.display();
+    format!(
+        "ssl_server_cert_file = {folder}/certificate.pem
+ssl_server_key_file = {folder}/key.pem
+auth_allow_cleartext = yes
+mail_driver = maildir
+mail_path = ~/Maildir
+passdb passwd-file {{
+  passwd_file_path = {folder}/passwd
+  default_password_scheme = PLAIN
+}}
+userdb static {{
+  fields {{
+    uid = {user}
+    gid = {group}
+    home = {folder}/mail/%{{user | username}}
+  }}
+}}
 "
     )
 }

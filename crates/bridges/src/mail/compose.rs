@@ -31,6 +31,8 @@ pub(super) enum Readers {
 
 /// The longest line of a header, and of an encoded text.
 const WIDTH: usize = 76;
+/// The most bytes of an address.
+const LONGEST_ADDRESS: usize = 320;
 /// How many ids of a conversation are named. Long conversations keep their first and their last ones.
 const MOST_REFERENCES: usize = 30;
 
@@ -121,7 +123,8 @@ fn clean(field: &str) -> Result<&str, BadField> {
 fn spelled(address: &str) -> Result<String, BadField> {
     let address = address::ascii(clean(address)?);
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>' | b',' | b';' | b'"');
-    if address.bytes().all(is_plain) && !address.is_empty() { Ok(address) } else { Err(BadField) }
+    let fits = (1..=LONGEST_ADDRESS).contains(&address.len());
+    if fits && address.bytes().all(is_plain) { Ok(address) } else { Err(BadField) }
 }
 
 fn shortened(references: &[String]) -> Vec<String> {

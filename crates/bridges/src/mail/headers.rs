@@ -158,10 +158,10 @@ fn one_line(text: &str) -> impl Iterator<Item = char> + '_ {
     text.chars().map(|c| if c.is_control() { ' ' } else { c })
 }
 
-/// The text of a header whose words may be encoded.
+/// The subject of an attached mail, whose words may be encoded. It stands for a name.
 pub(super) fn decoded(text: &str) -> String {
     let header = format!("Subject: {}\r\n\r\n", cut(text, LONGEST));
-    Headers::read(header.as_bytes()).subject().as_written().to_owned()
+    cut(Headers::read(header.as_bytes()).subject().as_written(), LONGEST_NAME)
 }
 
 /// The name of a file in the parameters of a part, in any of the ways in which programs write it.

@@ -41,7 +41,7 @@ impl Default for Limits {
             answer: Duration::from_secs(30),
             search: Duration::from_mins(1),
             whole: Duration::from_mins(2),
-            token: Duration::from_mins(1),
+            token: Duration::from_secs(40),
             idle: Duration::from_mins(25),
             reply: 4 * 1024 * 1024,
             replies: 10_000,

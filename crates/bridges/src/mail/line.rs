@@ -73,10 +73,12 @@ impl Line {
     /// Waits for more. What had arrived before counts as taken.
     async fn receive(&mut self) -> Result<(), Why> {
         self.taken = 0;
-        self.arrived.resize(CHUNK, 0);
-        let read = self.stream.read(&mut self.arrived).await;
-        let read = read.inspect_err(|_| self.arrived.clear()).map_err(|_| Why::Broken)?;
-        self.arrived.truncate(read);
+        // Whoever waits may go away meanwhile; then nothing has arrived.
+        let mut chunk = std::mem::take(&mut self.arrived);
+        chunk.resize(CHUNK, 0);
+        let read = self.stream.read(&mut chunk).await.map_err(|_| Why::Broken)?;
+        chunk.truncate(read);
+        self.arrived = chunk;
         if read == 0 {
             return Err(Why::Broken);
         }

@@ -9,6 +9,8 @@
 
 mod compose;
 mod dial;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod headers;
 mod imap;
 mod limits;

@@ -69,3 +69,61 @@ async fn a_copy_lands_in_the_folder_for_sent_mails() {
         assert_eq!(office.mails("alice", expected).len(), 2);
     }
 }
+
+#[tokio::test]
+async fn hidden_recipients_get_it_and_nobody_sees_them() {
+    let office = PostOffice::open(&["alice", "bob", "carol", "eve"]);
+    let desk = Desk::new(mail(&office), account(&office, "alice", Security::Tls));
+    let envelope = Envelope {
+        cc: vec!["carol@post.test".to_owned()],
+        bcc: vec!["eve@post.test".to_owned()],
+        ..envelope("alice@post.test", "Hi")
+    };
+    let status = desk.send("bob@post.test", envelope, "Hello").await;
+    assert!(matches!(status, Status::Sent(_)), "{status:?}");
+    for name in ["bob", "carol", "eve"] {
+        let arrived = text(&office.wait_for_mails(name, "INBOX", 1)[0]);
+        assert!(arrived.contains("To: bob@post.test") && arrived.contains("Cc: carol@post.test"));
+        assert!(arrived.contains("Message-ID: <kai.2@post.test>"));
+        let ours = arrived.split("From: alice").nth(1).unwrap();
+        assert!(!ours.contains("eve@"), "{arrived}");
+    }
+}
+
+#[tokio::test]
+async fn if_one_cannot_get_it_nobody_does() {
+    let office = PostOffice::open(&["alice", "bob"]);
+    let desk = Desk::new(mail(&office), account(&office, "alice", Security::Tls));
+    let first = desk.send("bob@post.test, nobody@post.test", envelope("alice@post.test", "One"), "1").await;
+    let Status::Failed(why) = first else { panic!("{first:?}") };
+    assert!(
+        why.to_string().contains("nobody@post.test") && why.to_string().contains("no such mailbox"),
+        "{why}"
+    );
+    let second = desk.send("bob@post.test", envelope("alice@post.test", "Second"), "2").await;
+    assert!(matches!(second, Status::Sent(_)), "{second:?}");
+    let arrived = office.wait_for_mails("bob", "INBOX", 1);
+    assert!(text(&arrived[0]).contains("Subject: Second"));
+    assert_eq!(office.mails("bob", "INBOX").len(), 1, "the first was not delivered before the second");
+}
+
+#[tokio::test]
+async fn what_the_server_finds_too_large_is_not_sent() {
+    let office = PostOffice::with(Setup { largest: Some(20_000), ..Setup::of(&["alice"]) });
+    let desk = Desk::new(mail(&office), account(&office, "alice", Security::Tls));
+    let body = "A long story. ".repeat(3_000);
+    let status = desk.send("alice@post.test", envelope("alice@post.test", "Hi"), &body).await;
+    let Status::Failed(why) = status else { panic!("{status:?}") };
+    assert!(why.to_string().contains("of this size"), "{why}");
+}
+
+#[tokio::test]
+async fn passwords_may_have_any_characters() {
+    let password = "p\u{e4}ss \"w\u{f6}rd\" \\ {5} %u $x €";
+    let accounts = vec![("alice".to_owned(), password.to_owned())];
+    let office = PostOffice::with(Setup { accounts, ..Setup::default() });
+    for security in [Security::Tls, Security::Plain] {
+        let checked = mail(&office).check(&account(&office, "alice", security)).await;
+        assert_eq!(checked, Ok(()), "{security:?} {}", office.logs());
+    }
+}

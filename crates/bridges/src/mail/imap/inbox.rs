@@ -78,7 +78,7 @@ impl Session {
             return Ok(nothing);
         }
         let after = format!("UID SEARCH UID {}:*", mark.uid.saturating_add(1));
-        let mut uids = self.found(Command::new(&after).searches()).await?.unwrap_or_default();
+        let mut uids = self.found(Command::new(&after).searches()).await?.map_err(Why::Refused)?;
         // A server names its last mail even if its number is lower.
         uids.retain(|uid| *uid > mark.uid);
         let more = uids.len() > most;
@@ -89,20 +89,21 @@ impl Session {
         Ok(Look { mark, mails, more })
     }
 
-    /// The numbers that a search finds, in their order; `None` if the server refuses the search.
-    async fn found(&mut self, command: Command) -> Result<Option<Vec<u32>>, Why> {
+    /// The numbers that a search finds, in their order, or the words with which the server refuses it.
+    async fn found(&mut self, command: Command) -> Result<Result<Vec<u32>, Untrusted>, Why> {
         let mut found = Vec::new();
         let answer = self.run(command, |reply| {
             if let Reply::Found(uids) = reply {
                 found = uids;
             }
         });
-        if !answer.await?.is_ok() {
-            return Ok(None);
+        let answer = answer.await?;
+        if !answer.is_ok() {
+            return Ok(Err(Untrusted::new(answer.words)));
         }
         found.sort_unstable();
         found.dedup();
-        Ok(Some(found))
+        Ok(Ok(found))
     }
 
     /// What a list shows of these mails, in their order. A mail that the server cannot read holds up no other.
@@ -170,7 +171,7 @@ impl Session {
         let answer = self.run(Command::new(&format!("UID FETCH {uid} ({items})")), |reply| {
             if let Reply::Fetched(fetched) = reply
                 && fetched.uid == Some(uid)
-                && (is_described == fetched.structure.is_some() || !is_described)
+                && (fetched.structure.is_some() || !is_described)
                 && found.is_none()
             {
                 let contents = fetched.structure.as_ref().map(Contents::read);
@@ -248,16 +249,16 @@ impl Session {
     }
 
     async fn searched(&mut self, words: &[String]) -> Result<Vec<u32>, Why> {
-        if let Some(found) = self.found(search::command(words)).await? {
-            return Ok(found);
-        }
+        let refused = match self.found(search::command(words)).await? {
+            Ok(found) => return Ok(found),
+            Err(refused) => Why::Refused(refused),
+        };
         // An old server knows ASCII only: what is left of the words finds more than was asked for, but all of that.
         let plain = search::plain(words);
-        if plain.is_empty() {
-            return Ok(vec![]);
+        if plain.is_empty() || plain == words {
+            return Err(refused);
         }
-        let refused = Why::Refused(Untrusted::new("SEARCH"));
-        self.found(search::command(&plain)).await?.ok_or(refused)
+        self.found(search::command(&plain)).await?.map_err(Why::Refused)
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::mime::first_text;
 use super::reply::Fetched;
 
 /// What is asked about a mail in a list. Every piece is limited: a header of 10 MB is not fetched whole.
-pub(super) const ITEMS: &str = "UID FLAGS INTERNALDATE RFC822.SIZE \
+pub(super) const ITEMS: &str = "UID FLAGS INTERNALDATE \
     BODY.PEEK[HEADER.FIELDS (FROM)]<0.4096> BODY.PEEK[HEADER.FIELDS (SUBJECT)]<0.8192> \
     BODY.PEEK[HEADER.FIELDS (CONTENT-TYPE CONTENT-TRANSFER-ENCODING CONTENT-DISPOSITION LIST-UNSUBSCRIBE LIST-ID \
     PRECEDENCE AUTO-SUBMITTED)]<0.8192>";

@@ -16,5 +16,11 @@ mod structure;
 mod value;
 mod watch;
 
+#[cfg(any(test, fuzzing))]
+pub(super) use listed::listed;
+#[cfg(any(test, fuzzing))]
+pub(super) use reply::Reply;
 pub(super) use sent::Copy;
 pub(super) use session::Session;
+#[cfg(any(test, fuzzing))]
+pub(super) use structure::Contents;

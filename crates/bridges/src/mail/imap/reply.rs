@@ -55,7 +55,6 @@ pub(in crate::mail) struct Fetched<'a> {
     pub(in crate::mail) uid: Option<u32>,
     pub(in crate::mail) seen: bool,
     pub(in crate::mail) received: Option<Cow<'a, str>>,
-    pub(in crate::mail) size: Option<u64>,
     pub(in crate::mail) structure: Option<Value<'a>>,
     /// Pieces of it by their names, such as `HEADER.FIELDS (FROM)`.
     pub(in crate::mail) sections: Vec<(String, Cow<'a, [u8]>)>,
@@ -170,7 +169,6 @@ fn fetched<'a>(reader: &mut Reader<'a>) -> Fetched<'a> {
         let name = String::from_utf8_lossy(name);
         match name.to_ascii_uppercase().as_str() {
             "UID" => fetched.uid = value.number().and_then(|uid| u32::try_from(uid).ok()),
-            "RFC822.SIZE" => fetched.size = value.number(),
             "INTERNALDATE" => fetched.received = owned(&value),
             "FLAGS" => fetched.seen = has_seen(&value),
             "BODYSTRUCTURE" => fetched.structure = Some(value),
@@ -263,11 +261,11 @@ mod tests {
         let line = b"* 12 FETCH (FLAGS (\\Seen) UID 7 RFC822.SIZE 44827 INTERNALDATE \"17-Jul-1996 02:44:25 -0700\" \
             BODY[HEADER.FIELDS (\"FROM\")]<0> {9}\r\nFrom: a\r\n BODY[TEXT]<0> NIL)\r\n";
         let Reply::Fetched(fetched) = Reply::read(line) else { panic!() };
-        assert_eq!((fetched.uid, fetched.seen, fetched.size), (Some(7), true, Some(44827)));
+        assert_eq!((fetched.uid, fetched.seen), (Some(7), true));
         assert_eq!(fetched.received.as_deref(), Some("17-Jul-1996 02:44:25 -0700"));
         assert_eq!(fetched.section("header.fields (from)"), Some(&b"From: a\r\n"[..]));
         assert_eq!(fetched.section("TEXT"), None);
         let Reply::Fetched(cut) = Reply::read(&line[..80]) else { panic!() };
-        assert_eq!((cut.uid, cut.seen, cut.size, cut.received), (Some(7), true, Some(44827), None));
+        assert_eq!((cut.uid, cut.seen, cut.received), (Some(7), true, None));
     }
 }

@@ -14,14 +14,15 @@ use kai_assistant::untrusted::Untrusted;
 use kai_words::said;
 use tokio::time::timeout;
 
-use self::reply::{Reply, stuffed};
+use self::reply::{Reply, ReplyLine, stuffed};
 use super::compose::Composed;
 use super::dial::Dial;
 use super::limits::Limits;
 use super::line::{Kept, Line};
 use super::sign_in::{self, Proof};
 
-pub(super) use self::reply::ReplyLine;
+#[cfg(any(test, fuzzing))]
+pub(super) use self::reply::ReplyLine as Spoken;
 
 /// A connection to an SMTP server that is signed in.
 pub(super) struct Smtp {
@@ -198,7 +199,8 @@ pub(super) async fn send(
     proof: &Proof,
     mail: &Composed,
 ) -> Result<(), SendError> {
-    let half = dial.limits().whole / 2;
+    // Another third is for the command that prints a token.
+    let third = dial.limits().whole / 3;
     let prepared = async {
         let mut smtp = Smtp::open(dial, server, user, proof).await?;
         match smtp.hand_over(mail).await {
@@ -209,9 +211,9 @@ pub(super) async fn send(
             }
         }
     };
-    let prepared = timeout(half, prepared).await.unwrap_or(Err(Failed::Trouble(Why::Silent)));
+    let prepared = timeout(third, prepared).await.unwrap_or(Err(Failed::Trouble(Why::Silent)));
     let mut smtp = prepared.map_err(|failed| SendError::NotSent(failed.said(&server.host)))?;
-    match timeout(half, smtp.finish()).await {
+    match timeout(third, smtp.finish()).await {
         Ok(Ok(reply)) if reply.is_fine() => {
             smtp.close().await;
             Ok(())

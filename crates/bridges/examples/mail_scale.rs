@@ -1,0 +1,76 @@
+//! Prints what a mailbox of 100,000 mails costs, at a real IMAP server of our own. Run it with `--release`; it needs
+//! Dovecot and Exim.
+#![expect(clippy::print_stdout, reason = "a program to look at")]
+#![expect(clippy::disallowed_methods, reason = "a stopwatch")]
+
+use std::error::Error;
+use std::fs;
+use std::time::Instant;
+
+use kai_assistant::email::FIRST_ACCOUNT;
+use kai_assistant::email::account::{Account, Credentials, Security, Server};
+use kai_assistant::email::port::MailServers;
+use kai_assistant::secret::Secret;
+use kai_assistant::source::SourceId;
+use kai_bridges::Environment;
+use kai_bridges::mail::Mail;
+use kai_stand_ins::mail::PostOffice;
+
+const MAILS: usize = 100_000;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let office = PostOffice::open(&["alice"]);
+    for n in 0..MAILS {
+        office.deliver("alice", raw(n).as_bytes());
+    }
+    let server = |port| Server { host: "localhost".to_owned(), port, security: Security::Plain };
+    let account = Account {
+        source: SourceId(FIRST_ACCOUNT),
+        address: office.address("alice"),
+        user: office.address("alice"),
+        imap: server(office.ports.imap),
+        smtp: server(office.ports.smtp),
+        credentials: Credentials::Password(Secret::new(office.password("alice"))),
+    };
+    let mail = Mail::new(Environment::default())?;
+    // The server numbers them first.
+    print("mail_seed", mail.newer(&account, None, 50)).await?;
+    let seed = mail.newer(&account, None, 50).await?;
+    let before = resident()?;
+    print("mail_poll_nothing_new", mail.newer(&account, Some(seed.mark), 50)).await?;
+    for n in 0..50 {
+        office.deliver("alice", raw(n).as_bytes());
+    }
+    print("mail_poll_50_new", mail.newer(&account, Some(seed.mark), 50)).await?;
+    print("mail_search_all", mail.search(&account, "usual place", 20)).await?;
+    print("mail_search_one", mail.search(&account, "number-4711", 20)).await?;
+    print("mail_read", mail.read(&account, seed.mark)).await?;
+    println!("mail_resident_before_kb {before}\nmail_resident_after_kb {}", resident()?);
+    Ok(())
+}
+
+fn raw(n: usize) -> String {
+    format!(
+        "From: Bob <bob{}@post.test>\r\nTo: alice@post.test\r\nSubject: number-{n}\r\nMessage-ID: <{n}@x>\r\n\r\n\
+         See you at the usual place, or call me when the train is late again.\r\n",
+        n % 900
+    )
+}
+
+async fn print<T, E: Error + 'static>(
+    name: &str,
+    call: impl Future<Output = Result<T, E>>,
+) -> Result<(), Box<dyn Error>> {
+    let began = Instant::now();
+    call.await?;
+    println!("{name}_ms {:.1}", began.elapsed().as_secs_f64() * 1000.0);
+    Ok(())
+}
+
+/// How much memory this program has, in KB.
+fn resident() -> Result<u64, Box<dyn Error>> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}
