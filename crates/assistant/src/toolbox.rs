@@ -33,6 +33,8 @@ pub enum EnabledBy {
     OwnSwitch { on_by_default: bool },
     /// The tool belongs to features, and is enabled if the settings of all of them are on.
     Features(Vec<&'static Setting>),
+    /// The tool is of use only beside others, and is there while one of these is.
+    Company(&'static [&'static str]),
 }
 
 impl Entry {
@@ -43,6 +45,7 @@ impl Entry {
                 values.on(&settings::tool_enabled(self.tool.name(), *on_by_default))
             }
             EnabledBy::Features(features) => features.iter().all(|feature| values.on(feature)),
+            EnabledBy::Company(_) => true,
         }
     }
 
@@ -56,6 +59,7 @@ impl Entry {
                 let key = off.or(features.first()).map(|feature| feature.key.to_string());
                 format!("kai settings set {} true", key.unwrap_or_default())
             }
+            EnabledBy::Company(_) => "kai tools list".to_owned(),
         }
     }
 
@@ -63,7 +67,7 @@ impl Entry {
         let name = self.tool.name();
         let own = match &self.governed {
             EnabledBy::OwnSwitch { on_by_default } => Some(settings::tool_enabled(name, *on_by_default)),
-            EnabledBy::Features(_) => None,
+            EnabledBy::Features(_) | EnabledBy::Company(_) => None,
         };
         own.into_iter().chain([settings::tool_timeout(name, self.tool.timeout().as_secs())])
     }
@@ -103,9 +107,16 @@ impl Toolbox {
         // Checked first: enabling a tool does not help while something is missing.
         self.lacks(entry).map(|lack| lack.said()).or_else(|| {
             let (name, command) = (entry.tool.name(), entry.turned_on_by(values));
-            let off = !entry.enabled(values);
+            let off = !entry.enabled(values) || self.is_alone(entry, values);
             off.then(|| format!("The tool {name} is disabled. The user can enable it: {command}").into())
         })
+    }
+
+    /// Whether none of the tools is there that the tool is of use beside.
+    fn is_alone(&self, entry: &Entry, values: &Values) -> bool {
+        let EnabledBy::Company(names) = &entry.governed else { return false };
+        let others = self.entries.iter().filter(|other| names.contains(&other.tool.name()));
+        !others.into_iter().any(|other| self.why_not(other, values).is_none())
     }
 
     pub fn entries(&self) -> &[Entry] {

@@ -53,8 +53,8 @@ pub async fn find(
 ) -> Result<NewAccount, NotFound> {
     let address = address::one(&wish.address).map_err(NotFound::Address)?;
     let Candidates { imap, smtp } = presets::candidates(&address);
-    let imap = wish.imap.clone().map_or(imap, |only| vec![only]);
-    let smtp = wish.smtp.clone().map_or(smtp, |only| vec![only]);
+    let imap = wish.imap.as_ref().map_or(imap, presets::ways);
+    let smtp = wish.smtp.as_ref().map_or(smtp, presets::ways);
     let user = wish.user.as_deref().map(str::trim).filter(|user| !user.is_empty());
     let made_of = |imap: &Server, smtp: &Server| NewAccount {
         user: user.unwrap_or(&address).to_owned(),

@@ -210,6 +210,17 @@ fn known((host, port): Known) -> Vec<Server> {
     }
 }
 
+/// The ways to speak to a server that the user typed. What a port of their own choice means, only trying tells; without
+/// encryption Kai speaks to this machine alone.
+pub fn ways(typed: &Server) -> Vec<Server> {
+    let with = |security| Server { security, ..typed.clone() };
+    match typed.port {
+        993 | 465 | 143 | 587 | 25 => vec![typed.clone()],
+        _ if is_here(&typed.host) => [Security::Tls, Security::StartTls, Security::Plain].map(with).into(),
+        _ => [Security::Tls, Security::StartTls].map(with).into(),
+    }
+}
+
 /// How a connection to this port is encrypted.
 fn by_port(host: &str, port: u16) -> Security {
     match port {
@@ -307,6 +318,14 @@ mod tests {
         assert_eq!(candidates("nobody"), Candidates::default());
         assert_eq!(service_of("a@hotmail.com").unwrap().sign_in, SignIn::Token);
         assert_eq!(service_of("a@example.org"), None);
+    }
+
+    #[test]
+    fn a_port_of_ones_own_is_tried_with_encryption_first() {
+        let ways = |typed: &str| shown(&ways(&server(typed, Which::Imap).unwrap()));
+        assert_eq!(ways("mail.example.org:143"), ["mail.example.org:143 StartTls"]);
+        assert_eq!(ways("box.lan:1993"), ["box.lan:1993 Tls", "box.lan:1993 StartTls"]);
+        assert_eq!(ways("localhost:1143").last().unwrap(), "localhost:1143 Plain");
     }
 
     #[test]

@@ -4,14 +4,16 @@ use futures_util::future::join_all;
 use jiff::tz::TimeZone;
 use kai_assistant::db::DbError;
 use kai_assistant::email::account::{Account, Credentials, Security, Server};
+use kai_assistant::email::adding::{self, Wish};
 use kai_assistant::email::mailboxes::NotRead;
 use kai_assistant::email::poll::{self, PollError, Polled};
-use kai_assistant::email::port::{Found, Header, Mailbox};
+use kai_assistant::email::port::{Found, Header, Mailbox, Which};
+use kai_assistant::email::presets::{self, NoServer};
 use kai_assistant::email::{EmailId, kept, queue, store, sync};
 use kai_assistant::moment::local;
 use kai_assistant::pending;
 use kai_assistant::secret::Secret;
-use kai_words::said;
+use kai_words::{Said, said};
 use rusqlite::Transaction;
 use serde_json::Value;
 
@@ -89,9 +91,11 @@ pub(crate) async fn add(app: &App, new: AddAccount) -> Result<AccountRow, Failur
         (Some(password), None) if !password.is_empty() => Credentials::Password(Secret::new(password)),
         (_, None) => return Err(Failure::usage(said::accounts_no_password())),
     };
-    let server = |port| Server { host: "localhost".into(), port, security: Security::Plain };
-    let (imap, smtp) = (server(143), server(25));
-    let new = store::NewAccount { address: new.address.clone(), user: new.address, imap, smtp, credentials };
+    let (imap, smtp) = (typed(new.imap, Which::Imap)?, typed(new.smtp, Which::Smtp)?);
+    let wish = Wish { address: new.address, imap, smtp, user: new.user, credentials };
+    let tried = |step: Said| tracing::debug!(%step, "adding a mail account");
+    let found = adding::find(mail.servers.as_ref(), &wish, &tried).await;
+    let new = found.map_err(|why| Failure::failed(why.said()))?;
     let now = app.clock.now();
     let added = app.db.write(move |tx| store::add(tx, &new, now)).await;
     let account = added.map_err(|why| Failure::failed(why.to_string()))?;
@@ -99,7 +103,17 @@ pub(crate) async fn add(app: &App, new: AddAccount) -> Result<AccountRow, Failur
         // The next tick tries again.
         tracing::warn!(%error, "the first look into an account failed");
     }
+    mail.push.poke();
     Ok(app.db.read(move |tx| row(tx, &account)).await?)
+}
+
+/// A server as it was typed.
+fn typed(server: Option<String>, which: Which) -> Result<Option<Server>, Failure> {
+    let read = |typed: String| {
+        let wrong = |NoServer| Failure::usage(said::accounts_no_server(&typed));
+        presets::server(&typed, which).map_err(wrong)
+    };
+    server.map(read).transpose()
 }
 
 /// The account of that address.
@@ -121,6 +135,9 @@ pub(crate) async fn test(app: &App, address: &str) -> Result<AccountTest, Failur
 pub(crate) async fn remove(app: &App, address: &str) -> Result<String, Failure> {
     let account = account(app, address).await?;
     app.db.write(move |tx| store::remove(tx, account.source)).await?;
+    if let Some(mail) = &app.mail {
+        mail.push.poke();
+    }
     Ok(account.address)
 }
 

@@ -8,7 +8,9 @@ use crate::app::App;
 
 /// Keeps the connections open on which servers tell of new mail, until told to stop.
 pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
-    drop((app, stop));
+    if let Some(mail) = &app.mail {
+        mail.push.run(stop).await;
+    }
 }
 
 /// Looks for new mail in the accounts that are due, and puts copies of sent mails into their Sent folders, unless the
@@ -16,7 +18,7 @@ pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
 pub(super) async fn look(app: &App) {
     let Some(mail) = &app.mail else { return };
     let Ok(_alone) = mail.looking.try_lock() else { return };
-    let (polled, copied) = (mail.poller.tick().await, Ok::<(), kai_assistant::db::DbError>(()));
+    let (polled, copied) = tokio::join!(mail.poller.tick(), mail.copies.tick());
     match polled {
         Ok(polled) => {
             for (account, outcome) in polled {

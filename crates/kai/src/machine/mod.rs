@@ -44,7 +44,7 @@ impl Machine {
             notifier: termux.having("termux-notification").map(|it| it as _).or_else(desktop_notifier),
             sandbox: sandbox(home),
             servers: Some(Arc::new(McpConnector::new(caller_env::for_programs(), Leash::ourselves()))),
-            mail: None,
+            mail: mail(),
             messages: Messages::found(&mut termux),
         }
     }
@@ -80,6 +80,17 @@ impl Programs {
             Arc::new(termux.opening_with(&opening))
         };
         Some(Arc::clone(self.known.entry(folder.clone()).or_insert_with(new)))
+    }
+}
+
+/// The way to mail servers. TLS works with the settings that are built in.
+fn mail() -> Option<Arc<dyn MailServers>> {
+    match kai_bridges::mail::Mail::new(caller_env::for_programs()) {
+        Ok(mail) => Some(Arc::new(mail)),
+        Err(error) => {
+            tracing::warn!(%error, "mail cannot be encrypted, so there is none");
+            None
+        }
     }
 }
 

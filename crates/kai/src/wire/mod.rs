@@ -93,7 +93,8 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
     };
     let messages = Messages::new(machine.messages.clone(), &db, &clock, &door);
     let mail = machine.mail.clone().map(|servers| Mail::new(servers, &db, &clock));
-    let sources = messages.sources(&clock, &door);
+    let mut sources = messages.sources(&clock, &door);
+    sources.extend(mail.as_ref().map(|mail| Box::new(mail.source(&clock)) as _));
     let inbox = inbox::Sources::new(sources);
     let toolbox = toolbox(&Parts {
         home: &home,
@@ -182,6 +183,9 @@ struct Parts<'a> {
     mail: Option<&'a Mail>,
 }
 
+/// The tools that make drafts, as far as an edition has them.
+const DRAFTING: [&str; 5] = ["compose_email", "reply_email", "send_sms", "reply_sms", "reply_notification"];
+
 fn toolbox(parts: &Parts<'_>) -> Toolbox {
     let Parts { home, db, clock, machine, ringer, .. } = *parts;
     let switched = |tool, on_by_default| Entry { tool, governed: EnabledBy::OwnSwitch { on_by_default } };
@@ -231,7 +235,7 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     entries.extend(mail::tools(parts));
     entries.push(Entry {
         tool: Arc::new(CheckDrafts { db: db.clone(), clock: Arc::clone(clock) }),
-        governed: EnabledBy::Features(vec![]),
+        governed: EnabledBy::Company(&DRAFTING),
     });
     entries
         .push(Entry { tool: Arc::new(FindTools { db: db.clone() }), governed: EnabledBy::Features(vec![]) });

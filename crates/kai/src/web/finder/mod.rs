@@ -99,7 +99,8 @@ async fn found(web: &Web, text: &str) -> Result<(Results, Values), Failure> {
     let (received, is_loading) = received(web, &text, &times).await?;
     results.add(lang.finder_messages(), received);
     results.is_loading = is_loading;
-    let more = messages::cards(&web.app).await?;
+    let mut more = messages::cards(&web.app).await?;
+    more.extend(web.app.mail.as_ref().map(|_| settings::EMAIL));
     results.add(lang.finder_settings(), cards(&text, lang, &more));
     Ok((results, values))
 }

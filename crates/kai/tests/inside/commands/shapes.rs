@@ -230,9 +230,9 @@ impl Scene {
         for show in [true, false] {
             self.see("chats_codes", "chats_codes", json!({"chat": {"id": 2}, "show": show})).await;
         }
-        let draft = self.see("draft", "sms", json!({"draft": {"id": 1}})).await;
+        let draft = self.see("draft", "drafts", json!({"show": {"id": 1}})).await;
         let tap = json!({"id": 1, "button": "send", "shown": draft["digest"], "attempts": draft["attempts"]});
-        assert_eq!(self.see("tap", "sms", json!({"tap": tap})).await["status"], "SENT");
+        assert_eq!(self.see("tap", "drafts", json!({"tap": tap})).await["status"], "SENT");
         self.tool("send_sms", json!({"to": "+15550199", "body": "Hello"})).await;
         self.sql(
             "INSERT INTO drafts (channel, recipient, body, first_contact, origin, conversation, created_at, status, \
@@ -240,13 +240,13 @@ impl Scene {
              ('sms', '+15550100', 'b', 0, 'task', 0, 1, 'FAILED', 'No network.'), \
              ('sms', '+15550100', 'c', 0, 'chat', 1, 1, 'UNKNOWN', 'It was cut off.')",
         );
-        self.see("drafts", "sms", json!("drafts")).await;
-        let waiting = self.see("draft", "sms", json!({"draft": {"id": 2}})).await;
+        self.see("drafts", "drafts", json!("list")).await;
+        let waiting = self.see("draft", "drafts", json!({"show": {"id": 2}})).await;
         let edit = json!({"id": 2, "seen": waiting["digest"], "to": null, "body": "Hello again"});
         self.see("drafts_edit", "drafts", json!({"edit": edit})).await;
         self.see("drafts_discard_all", "drafts", json!({"discard_all": {"ids": [2]}})).await;
         self.see("drafts_undo", "drafts", json!("undo")).await;
-        self.see("discard", "sms", json!({"discard": {"id": 2}})).await;
+        self.see("discard", "drafts", json!({"discard": {"id": 2}})).await;
         self.see("chats_rename", "chats_rename", json!({"id": 2, "name": "Dinner"})).await;
         self.see("chats_pin", "chats_pin", json!({"id": 2, "pinned": true})).await;
         self.see("chats_list", "chats_list", Value::Null).await;
@@ -280,7 +280,7 @@ impl Scene {
         self.see("guests_block", "guests", json!({"block": {"name": "Zed"}})).await;
         self.see("guest", "guest", asks(json!("tools"))).await;
         self.see("guests_list", "guests", json!("list")).await;
-        self.see("drafts", "sms", json!("drafts")).await;
+        self.see("drafts", "drafts", json!("list")).await;
         self.see("guests_forget", "guests", json!({"forget": {"name": "Zed"}})).await;
     }
 

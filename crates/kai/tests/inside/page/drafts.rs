@@ -9,7 +9,7 @@ use super::phone::{ALICE, draft, ready};
 const BOB: &str = "+15550199";
 
 fn rows(house: &House) -> Vec<Value> {
-    house.run("sms", &json!("drafts")).as_array().unwrap().clone()
+    house.run("drafts", &json!("list")).as_array().unwrap().clone()
 }
 
 #[test]

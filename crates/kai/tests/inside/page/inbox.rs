@@ -20,7 +20,7 @@ fn asked() -> (Phone, House) {
 }
 
 fn drafts(house: &House) -> serde_json::Value {
-    house.run("sms", &json!("drafts"))
+    house.run("drafts", &json!("list"))
 }
 
 #[test]
@@ -198,10 +198,7 @@ fn what_strangers_write_is_text_and_what_is_open_stays_true() {
     assert_eq!(visitor.texts("inbox-item").len(), 2);
     house.set("language", "de");
     visitor.reload();
-    assert_german(
-        &visitor.texts("inbox-failed"),
-        "Einige Nachrichten konnten nicht vom Telefon gelesen werden",
-    );
+    assert_german(&visitor.texts("inbox-failed"), "Einige Nachrichten konnten nicht gelesen werden");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn a_draft_can_be_opened_on_the_phone_instead() {
     let now = house.app.clock.now().to_zoned(house.app.clock.zone());
     visitor.until_says(&format!("Opened on your phone {}", now.strftime("%H:%M")));
     assert_eq!(*handset.0.lock().unwrap(), ["compose +15550100 Hi"]);
-    let row = house.run("sms", &json!("drafts"))[0].clone();
+    let row = house.run("drafts", &json!("list"))[0].clone();
     assert_eq!((&row["status"], &row["can_open"]), (&json!("PENDING"), &json!(true)));
     assert_eq!(row["opened_at"], json!(house.app.clock.now().as_millisecond()));
     house.clock.advance(SignedDuration::from_secs(5));
@@ -120,9 +120,9 @@ fn a_phone_that_may_only_open_drafts_has_no_send() {
     stage(&house, &sms(pixel, "Hi"));
     let visitor = house.visitor("/");
     assert!(visitor.has("draft-on-phone") && !visitor.has("draft-send"));
-    let digest = house.run("sms", &json!("drafts"))[0]["digest"].clone();
+    let digest = house.run("drafts", &json!("list"))[0]["digest"].clone();
     let tap = json!({"tap": {"id": 1, "button": "send", "shown": digest, "attempts": 0}});
-    let refused = house.try_to("sms", &tap).unwrap_err().to_string();
+    let refused = house.try_to("drafts", &tap).unwrap_err().to_string();
     assert!(refused.contains("not allowed to (send_sms)"), "{refused}");
 }
 
@@ -136,7 +136,7 @@ fn among_several_phones_a_draft_names_its_own() {
     }
     let visitor = house.visitor("/");
     assert_eq!(visitor.texts("draft-phone"), ["by your phone “Pi\\u{202e}xel”", "by your phone “Work”"]);
-    assert_eq!(house.run("sms", &json!("drafts"))[1]["phone"], json!({"source": 3, "name": "Work"}));
+    assert_eq!(house.run("drafts", &json!("list"))[1]["phone"], json!({"source": 3, "name": "Work"}));
     house.app.db.write_now(|tx| phones::remove(tx, pixel)).unwrap();
     let mut visitor = house.visitor("/");
     assert_eq!(visitor.texts("draft-phone"), ["by a phone that’s no longer paired"]);
@@ -144,7 +144,7 @@ fn among_several_phones_a_draft_names_its_own() {
     assert!(visitor.says("this draft’s phone is no longer paired"));
     visitor.open("/");
     visitor.press("draft-discard");
-    assert_eq!(house.run("sms", &json!("drafts")).as_array().unwrap().len(), 1);
+    assert_eq!(house.run("drafts", &json!("list")).as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_reply_shows_the_app_and_the_chat() {
     assert!(visitor.says("The name of the app or the chat contains invisible characters"));
     assert!(visitor.says("Reply in Signal") && !visitor.says("1 SMS"));
     assert!(!visitor.has("draft-on-phone"));
-    let row = house.run("sms", &json!("drafts"))[0].clone();
+    let row = house.run("drafts", &json!("list"))[0].clone();
     assert_eq!((&row["in_reply_to"], &row["segments"]), (&json!("p2:7"), &json!(null)));
     house.app.door.senders.register(pixel, Arc::new(Handset::default()));
     visitor.press("draft-send");
@@ -172,7 +172,7 @@ fn a_draft_shows_the_name_beside_the_number() {
     let house = House::new();
     let pixel = pair(&house, "a", "Pixel", &[Switch::SendSms]);
     stage(&house, &sms(pixel, "Hi"));
-    let digest = |house: &House| house.run("sms", &json!("drafts"))[0]["digest"].clone();
+    let digest = |house: &House| house.run("drafts", &json!("list"))[0]["digest"].clone();
     let before = digest(&house);
     let numbers = vec![Untrusted::new("+15550100")];
     let contact = Contact { uid: "1".to_owned(), name: Untrusted::new("Le\u{202e}na <b>"), numbers };

@@ -467,7 +467,7 @@ fn what_the_phone_refuses_is_said_in_german() {
     visitor.until_seen("draft-retry");
     let card = visitor.texts("draft-card");
     assert_german(&card, "nicht gesendet: termux-sms-send ist fehlgeschlagen: no such thing");
-    let kept = house.run("sms", &json!("drafts"))[0]["reason"].clone();
+    let kept = house.run("drafts", &json!("list"))[0]["reason"].clone();
     assert_eq!(kept, "termux-sms-send failed: no such thing", "commands speak English");
     // An older Kai kept the plain sentence.
     let old = "UPDATE drafts SET reason = 'It was found.', status = 'SENT'";

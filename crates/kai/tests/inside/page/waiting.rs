@@ -20,7 +20,7 @@ fn a_draft_staged_elsewhere_appears_and_shows_what_becomes_of_it() {
     visitor.page.fill(shown, "something else");
     visitor.press("draft-send");
     assert!(visitor.answer.status == 409 && visitor.says("the draft changed after you saw it"));
-    let status = || house.run("sms", &json!("drafts"))[0]["status"].clone();
+    let status = || house.run("drafts", &json!("list"))[0]["status"].clone();
     assert_eq!(status(), "PENDING");
     visitor.open("/");
     visitor.press("draft-send");
@@ -35,7 +35,7 @@ fn a_draft_staged_elsewhere_appears_and_shows_what_becomes_of_it() {
     // Gone elsewhere, gone here.
     let second = draft(&house, ALICE, "Another");
     visitor.until_seen("draft-card");
-    house.run("sms", &json!({"discard": {"id": second}}));
+    house.run("drafts", &json!({"discard": {"id": second}}));
     visitor.until_gone("draft-card");
 }
 
@@ -164,7 +164,7 @@ fn drafts_and_questions_speak_german() {
     assert_eq!(visitor.texts("click-deny"), ["Nicht merken"]);
     assert!(visitor.says("Deshalb fragt Kai nach.") && visitor.says("Wartet auf Ihre Antwort oben"));
     // The command line stays English.
-    let remarks = house.run("sms", &json!("drafts"))[0]["remarks"].clone();
+    let remarks = house.run("drafts", &json!("list"))[0]["remarks"].clone();
     assert_eq!(remarks, json!(["You haven’t exchanged messages with this number before."]));
 }
 
