@@ -112,8 +112,9 @@ impl Record {
     /// Whether this is a request to a model, or a result for a guest, that contained the message with that id. The name
     /// of an SMS has its date and sender after the id.
     fn held(&self, id: &str) -> bool {
-        let (sms, notification) = (format!("sms {id} "), format!("notification {id}"));
-        let names = |name: &String| name.starts_with(&sms) || *name == notification;
+        let (sms, others) =
+            (format!("sms {id} "), ["notification", "email"].map(|kind| format!("{kind} {id}")));
+        let names = |name: &String| name.starts_with(&sms) || others.contains(name);
         let holds = |seen: &[String]| seen.iter().any(names);
         matches!(self, Self::Request { seen, .. } | Self::GuestCall { seen, .. } if holds(seen))
     }
@@ -281,7 +282,7 @@ mod tests {
     fn sample() -> Vec<Record> {
         vec![
             call("web_search", 7),
-            request("mine", &["sms 4 99 +15550100", "notification n4"]),
+            request("mine", &["sms 4 99 +15550100", "notification n4", "email 1.7.4"]),
             call("open_url", 8),
             request("other", &["sms 44 99 +15550100"]),
             Record::Tap { draft: 1, digest: "d".to_owned(), on_phone: false },
@@ -319,6 +320,8 @@ mod tests {
             ("text, whatever its case", Wanted { text: "gRÜßE".into(), ..any() }, vec![3, 1]),
             ("an SMS and not one whose number begins like it", Wanted { seen: "4".into(), ..any() }, vec![2]),
             ("a notification", Wanted { seen: "n4".into(), ..any() }, vec![2]),
+            ("a mail", Wanted { seen: "1.7.4".into(), ..any() }, vec![2]),
+            ("part of a mail's id", Wanted { seen: "1.7".into(), ..any() }, vec![]),
             ("two at once", Wanted { kind: "tap".into(), conversation: Some(7), ..any() }, vec![]),
         ] {
             let found = db.read(move |tx| piece(tx, &wanted, None, ALL)).await.unwrap();

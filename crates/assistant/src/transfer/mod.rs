@@ -2,7 +2,8 @@
 //!
 //! A file is read leniently: a section that cannot be parsed is reported and skipped, an unknown one is ignored, and
 //! everything else is written in one transaction. The file contains secrets only if the user asks for them, and then
-//! encrypted with a passphrase.
+//! encrypted with a passphrase. Mail accounts are not in it: each is its password more than anything else, and adding one
+//! signs in to its servers anyway.
 
 #[cfg(feature = "sms")]
 mod archive;

@@ -17,16 +17,16 @@ use crate::world::{HOME, WORK, World, tap};
 struct Running {
     push: Arc<Push>,
     stop: CancellationToken,
-    running: tokio::task::JoinHandle<()>,
+    task: tokio::task::JoinHandle<()>,
 }
 
 fn run(world: &World) -> Running {
     let (push, stop) = (Arc::new(Push::new(world.poller.clone())), CancellationToken::new());
-    let running = tokio::spawn({
+    let task = tokio::spawn({
         let (push, stop) = (Arc::clone(&push), stop.clone());
         async move { push.run(stop).await }
     });
-    Running { push, stop, running }
+    Running { push, stop, task }
 }
 
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -46,7 +46,7 @@ fn watched(world: &World, address: &str) -> usize {
 #[tokio::test(start_paused = true)]
 async fn news_are_polled_at_once_and_connections_follow_the_settings() {
     let world = World::seeded().await;
-    let Running { push, stop, running } = run(&world);
+    let Running { push, stop, task } = run(&world);
     until("both are watched", || watched(&world, HOME) == 1 && watched(&world, WORK) == 1).await;
     world.servers.deliver(HOME, letter("Dinner", "?"));
     until("the mail is here", || world.subjects() == ["Dinner"]).await;
@@ -69,14 +69,14 @@ async fn news_are_polled_at_once_and_connections_follow_the_settings() {
     let home = world.home.source;
     world.db.write_now(|tx| store::remove(tx, home)).unwrap();
     let (before, of_work) = (watched(&world, HOME), watched(&world, WORK));
-    tokio::time::sleep(Duration::from_secs(120)).await;
+    tokio::time::sleep(Duration::from_mins(2)).await;
     assert_eq!(
         (watched(&world, HOME), watched(&world, WORK)),
         (before, of_work),
         "noticed without being told"
     );
     stop.cancel();
-    running.await.unwrap();
+    task.await.unwrap();
 }
 
 fn forget_last(tx: &rusqlite::Transaction<'_>) -> Result<(), kai_assistant::db::DbError> {
@@ -89,7 +89,7 @@ async fn a_connection_is_made_again_after_growing_pauses_and_not_where_nothing_c
     let world = World::seeded().await;
     world.servers.inbox(HOME, |inbox| inbox.mood = Mood::Fails(Why::Broken));
     world.servers.inbox(WORK, |inbox| inbox.mood = Mood::Fails(Why::NoPush));
-    let Running { push, stop, running } = run(&world);
+    let Running { push, stop, task } = run(&world);
     // After 0, 5, 15, 35, 75, 155, 315 and 635 seconds.
     tokio::time::sleep(Duration::from_mins(6)).await;
     assert_eq!(watched(&world, HOME), 7);
@@ -103,7 +103,7 @@ async fn a_connection_is_made_again_after_growing_pauses_and_not_where_nothing_c
     world.servers.deliver(HOME, letter("Dinner", "?"));
     until("the mail is here", || world.subjects() == ["Dinner"]).await;
     stop.cancel();
-    running.await.unwrap();
+    task.await.unwrap();
 }
 
 #[tokio::test]
