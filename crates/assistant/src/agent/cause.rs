@@ -22,6 +22,11 @@ pub enum Cause {
         id: String,
         app: String,
     },
+    Email {
+        id: String,
+        /// The sender, or the id if the result does not name them.
+        from: String,
+    },
     Page {
         address: String,
     },
@@ -132,19 +137,24 @@ fn message(name: &str, result: &str) -> Option<Cause> {
             Some(Cause::Sms { id, from })
         }
         "notification" => {
-            let app = app_of(rest, result).unwrap_or_else(|| rest.to_owned());
+            let app =
+                field_of(rest, result, ("notifications", "app_label")).unwrap_or_else(|| rest.to_owned());
             Some(Cause::Notification { id: rest.to_owned(), app })
+        }
+        "email" => {
+            let from = field_of(rest, result, ("emails", "from")).unwrap_or_else(|| rest.to_owned());
+            Some(Cause::Email { id: rest.to_owned(), from })
         }
         _ => None,
     }
 }
 
-/// The name of the app whose notification has this id, as the result gives it.
-fn app_of(id: &str, result: &str) -> Option<String> {
+/// A field of the message that has this id, as the result gives it: alone, or in a list.
+fn field_of(id: &str, result: &str, (list, field): (&str, &str)) -> Option<String> {
     let result: Value = serde_json::from_str(result).ok()?;
-    let listed = result["notifications"].as_array().into_iter().flatten();
+    let listed = result[list].as_array().into_iter().flatten();
     let found = listed.chain([&result]).find(|item| item["id"] == id)?;
-    found["app_label"].as_str().filter(|app| !app.trim().is_empty()).map(str::to_owned)
+    found[field].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
 /// An argument of a call. Some models use an id again, so the last call with it counts.

@@ -44,9 +44,12 @@ impl Messages {
 
     /// What the inbox lists of them.
     pub(crate) fn sources(&self, clock: &Arc<dyn Clock>, door: &Door) -> Vec<Box<dyn MessageSource>> {
-        let shelf = self.phone.inbox.as_ref().map(|inbox| Shelf::new(Arc::clone(inbox), Arc::clone(clock)));
+        let inbox = self.phone.inbox.as_ref();
         vec![
-            Box::new(SmsSource { shelf, sends_here: door.senders.has(SourceId::HERE) }),
+            Box::new(SmsSource {
+                shelf: inbox.map(|inbox| Shelf::new(Arc::clone(inbox), Arc::clone(clock))),
+                sends_here: door.senders.has(SourceId::HERE),
+            }),
             Box::new(NotificationSource { platforms: Arc::clone(&self.notifications) }),
         ]
     }

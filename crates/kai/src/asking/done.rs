@@ -112,17 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_said_in_both_languages() {
-        let (english, german) = (Lang::ENGLISH, Lang::of("de"));
+    fn what_was_done_with_mail_is_said_in_both_languages() {
         for (tool, arguments, result, expected, erwartet) in [
-            (
-                "web_search",
-                json!({"query": "tea"}),
-                json!({"success": true}),
-                "Searched the web for “tea”.",
-                "Im Web nach „tea“ gesucht.",
-            ),
-            ("memory_store", json!({"key": "tea"}), json!({}), "Remembered “tea”.", "„tea“ gemerkt."),
             (
                 "check_email",
                 json!({}),
@@ -158,6 +149,24 @@ mod tests {
                 "Drafted a mail to ann@x.test.",
                 "Eine Mail an ann@x.test entworfen.",
             ),
+        ] {
+            assert_eq!(says(tool, &arguments, &result, Lang::ENGLISH), expected);
+            assert_eq!(says(tool, &arguments, &result, Lang::of("de")), erwartet);
+        }
+    }
+
+    #[test]
+    fn what_was_done_is_said_in_both_languages() {
+        let (english, german) = (Lang::ENGLISH, Lang::of("de"));
+        for (tool, arguments, result, expected, erwartet) in [
+            (
+                "web_search",
+                json!({"query": "tea"}),
+                json!({"success": true}),
+                "Searched the web for “tea”.",
+                "Im Web nach „tea“ gesucht.",
+            ),
+            ("memory_store", json!({"key": "tea"}), json!({}), "Remembered “tea”.", "„tea“ gemerkt."),
             (
                 "list_tasks",
                 json!({}),

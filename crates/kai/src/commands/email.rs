@@ -11,6 +11,7 @@ use kai_assistant::email::port::{Found, Header, Mailbox, Which};
 use kai_assistant::email::presets::{self, NoServer};
 use kai_assistant::email::{EmailId, kept, queue, store, sync};
 use kai_assistant::moment::local;
+use kai_assistant::outbox::address;
 use kai_assistant::pending;
 use kai_assistant::secret::Secret;
 use kai_words::{Said, said};
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::app::mail::Mail;
+use crate::call::drafts::EditCall;
 use crate::call::email::{
     AccountPolled, AccountRow, AccountTest, AddAccount, AttachmentRow, EmailCall, EmailFound, EmailPolled,
     EmailRow, EmailWhole,
@@ -247,4 +249,17 @@ fn rows(account: &Account, found: Found, zone: &TimeZone) -> Vec<EmailRow> {
         preview: header.beginning.line(queue::PREVIEW),
     };
     mails.into_iter().map(row).collect()
+}
+
+/// Whether everybody whom an edited mail would go to has written to the user, or is the user.
+pub(crate) async fn are_known(app: &App, edit: &EditCall) -> Result<bool, DbError> {
+    let typed: Vec<&str> =
+        [&edit.to, &edit.cc, &edit.bcc].into_iter().flatten().map(String::as_str).collect();
+    let Ok(all) = address::list(&typed.join(", ")) else { return Ok(false) };
+    let known = move |tx: &Transaction<'_>| {
+        all.iter().try_fold(true, |known, one| {
+            Ok(known && (kept::wrote_before(tx, one)? || store::by_address(tx, one)?.is_some()))
+        })
+    };
+    app.db.read(known).await
 }

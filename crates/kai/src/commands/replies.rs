@@ -72,7 +72,8 @@ pub(crate) async fn impossible(app: &App, key: Key) -> Result<Option<Said>, DbEr
     let (sources, now) = (app.inbox.clone(), app.clock.now());
     let asked = move |tx: &Transaction<'_>| {
         let Some(source) = sources.of(&key) else { return Ok(None) };
-        match source.reply(tx, &key.id, String::new(), now) {
+        // Any text will do; an empty one would be refused for itself.
+        match source.reply(tx, &key.id, "…".to_owned(), now) {
             Ok(_) | Err(NoReply::Gone) => Ok(None),
             Err(NoReply::Impossible(why)) => Ok(Some(why)),
             Err(NoReply::Store(error)) => Err(error),

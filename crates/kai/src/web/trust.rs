@@ -61,6 +61,7 @@ fn sentence(cause: &Cause, lang: Lang) -> Said {
     match cause {
         Cause::Sms { from, .. } => said::trust_reason_sms(brief(from)),
         Cause::Notification { app, .. } => said::trust_reason_notification(brief(app)),
+        Cause::Email { from, .. } => said::trust_reason_email(brief(from)),
         Cause::Page { address } => said::trust_reason_page(brief(address)),
         Cause::Search { query } => said::trust_reason_search(brief(query)),
         Cause::Attachment => said::trust_reason_attachment(),
@@ -90,6 +91,7 @@ fn leads_to(cause: &Cause) -> Option<Lead> {
     match cause {
         Cause::Sms { id, .. } => Some(Lead::Inside(place::path(&Key::new("sms", id)))),
         Cause::Notification { id, .. } => Some(Lead::Inside(place::path(&Key::new("notification", id)))),
+        Cause::Email { id, .. } => Some(Lead::Inside(place::path(&Key::new("email", id)))),
         Cause::Page { address } => {
             let is_web = address.starts_with("https://") || address.starts_with("http://");
             is_web.then(|| Lead::Outside(address.clone()))

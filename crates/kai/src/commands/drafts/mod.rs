@@ -15,6 +15,7 @@ use rusqlite::Transaction;
 use serde_json::Value;
 
 use self::phones::{Phones, name_of};
+use super::email;
 use crate::app::App;
 use crate::call::drafts::{DraftRow, DraftsCall, EditCall, TapCall};
 use crate::call::json;
@@ -110,7 +111,7 @@ pub(crate) async fn edited(app: &App, call: EditCall) -> Result<DraftRow, NotEdi
     let known_contact = match call.to.as_deref().map(edit::number) {
         Some(Ok(number)) => phones::wrote_before(app, &number).await?,
         // The door says what is wrong with it, if anything is.
-        Some(Err(_)) | None => false,
+        Some(Err(_)) | None => email::are_known(app, &call).await?,
     };
     let EditCall { id, seen, to, body, cc, bcc, subject, without_quote } = call;
     let mail = MailEdit { cc, bcc, subject, without_quote };

@@ -44,7 +44,7 @@ pub(super) fn form(draft: &DraftRow, csrf: &str, lang: Lang) -> Markup {
             label for=(format!("draft-{id}-text")) { (lang.drafts_edit_body()) }
             textarea id=(format!("draft-{id}-text")) name="body" rows="4" required autofocus autocomplete="off"
                 data-testid="draft-edit-body" dir="auto" { "\n" (draft.body) }
-            @if let Some(mail) = &draft.mail { (mail::without_quote(mail, lang)) }
+            @if let Some(mail) = &draft.mail { (mail::without_quote(draft, mail, lang)) }
             p class="told" role="alert" {}
             div class="choices" {
                 button class="primary" type="submit" data-testid="draft-save" { (lang.drafts_save()) }

@@ -69,12 +69,16 @@ pub(super) fn fields(draft: &DraftRow, mail: &MailRow, lang: Lang) -> Markup {
 }
 
 /// The choice to leave the quoted mail out.
-pub(super) fn without_quote(mail: &MailRow, lang: Lang) -> Markup {
+pub(super) fn without_quote(draft: &DraftRow, mail: &MailRow, lang: Lang) -> Markup {
+    let id = draft.id.0;
     html! {
         @if mail.quote.is_some() {
-            label {
-                input type="checkbox" name="without_quote" value="true" data-testid="draft-edit-without-quote";
-                (lang.drafts_mail_without_quote())
+            div class="boxes" {
+                span {
+                    input id=(format!("draft-{id}-without-quote")) type="checkbox" name="without_quote" value="true"
+                        data-testid="draft-edit-without-quote";
+                    label for=(format!("draft-{id}-without-quote")) { (lang.drafts_mail_without_quote()) }
+                }
             }
         }
     }
