@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kai_assistant::email::FIRST_ACCOUNT;
 use kai_assistant::email::account::{Account, Credentials, Security, Server};
@@ -24,6 +24,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for n in 0..MAILS {
         office.deliver("alice", raw(n).as_bytes());
     }
+    // Another program has opened the mailbox since, so the server has put them into their place.
+    let (new, cur) =
+        (office.maildir("alice", "INBOX").join("new"), office.maildir("alice", "INBOX").join("cur"));
+    for file in fs::read_dir(new)? {
+        let file = file?;
+        let name = format!("{}:2,S", file.file_name().to_string_lossy());
+        fs::rename(file.path(), cur.join(name))?;
+    }
     let server = |port| Server { host: "localhost".to_owned(), port, security: Security::Plain };
     let account = Account {
         source: SourceId(FIRST_ACCOUNT),
@@ -38,6 +46,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     print("mail_seed", mail.newer(&account, None, 50)).await?;
     let seed = mail.newer(&account, None, 50).await?;
     let before = resident()?;
+    // A server looks closely at a folder that has just changed.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    mail.newer(&account, Some(seed.mark), 50).await?;
     print("mail_poll_nothing_new", mail.newer(&account, Some(seed.mark), 50)).await?;
     for n in 0..50 {
         office.deliver("alice", raw(n).as_bytes());
