@@ -36,6 +36,13 @@ pub enum Why {
     Forced,
 }
 
+impl Why {
+    /// The user runs it by hand.
+    pub fn by_hand(forced: bool) -> Self {
+        if forced { Self::Forced } else { Self::Asked }
+    }
+}
+
 /// What came of an attempt to run a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeatResult {

@@ -30,12 +30,14 @@ pub(crate) async fn answer(
     match call {
         Call::Status => json(status::of(app, env).await?),
         Call::Doctor => json(doctor::examine(app, env).await),
-        Call::Stop => json(app.stop.cancel()),
+        Call::Stop => {
+            app.stop.cancel();
+            json(())
+        }
         Call::SettingsList => json(settings::list(app).await?),
         Call::SettingsGet { key } => json(settings::get(app, &key).await?),
         Call::SettingsSet { key, value } => json(settings::set(app, env, &key, &value).await?),
-        Call::HeartbeatRun { force: true } => json(heartbeat::run(app, env, Why::Forced).await?),
-        Call::HeartbeatRun { force: false } => json(heartbeat::run(app, env, Why::Asked).await?),
+        Call::HeartbeatRun { force } => json(heartbeat::run(app, env, Why::by_hand(force)).await?),
         Call::HeartbeatDryRun => json(heartbeat::dry_run(app, env).await?),
         Call::HeartbeatLog => json(heartbeat::log(app).await?),
         Call::MemoryList => json(app.db.read(kai_assistant::memory::store::all).await?),
