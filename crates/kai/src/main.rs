@@ -26,6 +26,9 @@ mod terminal;
 mod web;
 mod wire;
 
+#[cfg(test)]
+#[path = "../tests/follow_a_mail.rs"]
+mod follow_a_mail;
 #[cfg(all(test, feature = "foss"))]
 #[path = "../tests/follow_an_sms.rs"]
 mod follow_an_sms;

@@ -15,7 +15,7 @@ pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
 
 /// Looks for new mail in the accounts that are due, and puts copies of sent mails into their Sent folders, unless the
 /// last tick still does.
-pub(super) async fn look(app: &App) {
+pub(crate) async fn look(app: &App) {
     let Some(mail) = &app.mail else { return };
     let Ok(_alone) = mail.looking.try_lock() else { return };
     let (polled, copied) = tokio::join!(mail.poller.tick(), mail.copies.tick());

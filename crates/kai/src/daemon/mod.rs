@@ -1,7 +1,7 @@
 //! The daemon, one per home. It holds the home's lock, serves the page and the socket, runs the scheduler and shuts
 //! down cleanly.
 
-mod mail;
+pub(crate) mod mail;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::kit::KAI;
 
-const NAMES: [&str; 31] = [
+const NAMES: [&str; 29] = [
     "check_sms",
     "read_sms",
     "search_sms",
@@ -23,11 +23,9 @@ const NAMES: [&str; 31] = [
     "notifications_ignored",
     "notifications_dismiss_enabled",
     "notifications_reply_enabled",
-    "check_drafts",
     "contact_names_enabled",
     "sms_archive_days",
     "sms_poll_interval",
-    "code_redaction_enabled",
     "BIND_NOTIFICATION_LISTENER_SERVICE",
     "kdeconnect",
     "KDE Connect",

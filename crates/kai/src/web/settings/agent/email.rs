@@ -139,18 +139,22 @@ fn adding(ctx: &PageContext<'_>, first: bool) -> Markup {
         }
     };
     let content = html! {
-        (field("address", lang.accounts_address(), "email", "you@example.org"))
+        (field("address", lang.accounts_address(), "text", "you@example.org"))
         (field("password", lang.accounts_password(), "password", ""))
         p class="quiet" { (lang.accounts_password_help()) }
         details id="email-servers" {
             summary { (lang.accounts_servers()) }
-            p class="quiet" { (lang.accounts_servers_help()) }
-            (field("imap", lang.accounts_imap(), "text", "imap.example.org:993"))
-            (field("smtp", lang.accounts_smtp(), "text", "smtp.example.org:465"))
-            (field("user", lang.accounts_user(), "text", ""))
-            (field("token_command", lang.accounts_token_command(), "text", ""))
+            div class="fields" {
+                p class="quiet" { (lang.accounts_servers_help()) }
+                (field("imap", lang.accounts_imap(), "text", "imap.example.org:993"))
+                (field("smtp", lang.accounts_smtp(), "text", "smtp.example.org:465"))
+                (field("user", lang.accounts_user(), "text", ""))
+                (field("token_command", lang.accounts_token_command(), "text", ""))
+            }
         }
-        button type="submit" class="primary" data-testid="email-add" { (lang.accounts_add_button()) }
+        div class="choices" {
+            button type="submit" class="primary" data-testid="email-add" { (lang.accounts_add_button()) }
+        }
         p class="told" role="status" data-keep {}
     };
     html! {
