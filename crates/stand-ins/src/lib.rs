@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 pub mod mail;
+pub mod port;
 mod provider;
 
 pub use provider::{Act, Asked, Provider};

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
+
+use crate::port::free;
 
 /// The domain of all accounts.
 pub const DOMAIN: &str = "post.test";
@@ -277,10 +279,6 @@ fn who(question: &str) -> String {
     }
     let asked = Command::new("id").arg(question).output().unwrap();
     String::from_utf8(asked.stdout).unwrap().trim().to_owned()
-}
-
-fn free() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
 /// Makes an authority, and a certificate that it signed.

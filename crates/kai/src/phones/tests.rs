@@ -270,7 +270,7 @@ impl Kai {
 
 /// A handset that keeps its port when it vanishes and appears.
 fn setup(name: &str, clock: &Arc<ManualClock>) -> HandsetSetup {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = kai_stand_ins::port::free();
     let reach = Reach { address: Ipv4Addr::LOCALHOST.into(), ports: free..=free, announcements: None };
     HandsetSetup { reach, limits: quick(), ..HandsetSetup::local(name, clock.clone()).unwrap() }
 }

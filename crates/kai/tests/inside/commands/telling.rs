@@ -1,6 +1,6 @@
 //! What paired phones show while nobody looks, over real connections with simulated handsets on this machine alone.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ impl Kai {
 
     /// A handset that is paired. It keeps its port when it vanishes.
     async fn paired(&self, name: &str) -> Handset {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let free = kai_stand_ins::port::free();
         let setup = HandsetSetup::local(name, self.clock.clone()).unwrap();
         let setup = HandsetSetup { reach: local(free), limits: limits(), ..setup };
         let handset = Handset::start(setup).await.unwrap();

@@ -123,7 +123,7 @@ fn a_phone_that_may_only_open_drafts_has_no_send() {
     let digest = house.run("drafts", &json!("list"))[0]["digest"].clone();
     let tap = json!({"tap": {"id": 1, "button": "send", "shown": digest, "attempts": 0}});
     let refused = house.try_to("drafts", &tap).unwrap_err().to_string();
-    assert!(refused.contains("not allowed to (send_sms)"), "{refused}");
+    assert!(refused.contains("isn’t allowed to send SMS"), "{refused}");
 }
 
 #[test]

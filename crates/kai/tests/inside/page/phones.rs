@@ -1,6 +1,6 @@
 //! The page of paired phones, with simulated handsets over real connections on loopback.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(super) fn handset(house: &House, name: &str, pairing: OnPairing) -> Handset 
 
 /// A handset that keeps its port when it vanishes and appears.
 pub(super) fn setup(house: &House, name: &str) -> HandsetSetup {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = kai_stand_ins::port::free();
     let reach = Reach { address: Ipv4Addr::LOCALHOST.into(), ports: free..=free, announcements: None };
     HandsetSetup { reach, limits: quick(), ..HandsetSetup::local(name, house.clock.clone()).unwrap() }
 }
