@@ -1,10 +1,6 @@
 //! The store edition's twin of `messages.rs`: there are no phones and no demo.
 
-#![expect(
-    clippy::unnecessary_wraps,
-    clippy::unused_async,
-    reason = "the foss edition waits here, and can fail"
-)]
+#![expect(clippy::unused_async, reason = "the foss edition waits here, and can fail")]
 
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
