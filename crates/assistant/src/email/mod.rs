@@ -8,7 +8,7 @@
 //! The user adds accounts ([`store`]): [`presets`] (pure) knows the servers of large services, [`adding`] tries them.
 //! They read mails on the inbox page ([`EmailSource`]).
 //!
-//! The model reads mails with [`tools`], sees no one-time codes in them ([`seen`], pure) and may draft mails and answers
+//! The model reads mails with [`tools`], sees no one-time codes in them (`seen`, pure) and may draft mails and answers
 //! ([`reply`], pure), which wait in the [`outbox`](crate::outbox) until the user taps Send. Nothing in this folder can
 //! send by itself: [`Post`] passes on what the outbox's door approved, and [`copies`] puts a copy into the Sent folder.
 
