@@ -6,9 +6,9 @@ use rusqlite::{Row, Transaction, params};
 
 use super::port::{Header, Mailbox};
 use super::queue::PREVIEW;
-use super::store::spelling;
 use super::{EmailId, FIRST_ACCOUNT};
 use crate::db::DbError;
+use crate::outbox::address::spelling;
 use crate::settings::{self, EMAIL_KEEP_DAYS};
 use crate::source::SourceId;
 use crate::untrusted::Untrusted;

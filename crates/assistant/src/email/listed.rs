@@ -19,7 +19,7 @@ use super::reply::To;
 use super::search::Wanted as Search;
 use super::seen::{beginning, seen};
 use super::shelf::{Known, Shelf};
-use super::store::{self, spelling};
+use super::store;
 use super::{EmailId, FIRST_ACCOUNT};
 use crate::clock::Clock;
 use crate::db::DbError;
@@ -28,6 +28,7 @@ use crate::inbox::{
 };
 use crate::moment::local;
 use crate::outbox::NewDraft;
+use crate::outbox::address::spelling;
 use crate::pending;
 use crate::settings::{self, EMAIL_ENABLED};
 use crate::tool::{Eyes, Run, room};

@@ -7,7 +7,8 @@ use super::account::{Account, Credentials, Server};
 use super::queue::QUEUE;
 use super::{kept, sync};
 use crate::db::{self, DbError};
-use crate::outbox::{address, copies};
+use crate::outbox::address::spelling;
+use crate::outbox::copies;
 use crate::pending;
 use crate::secret::Secret;
 use crate::source::SourceId;
@@ -87,11 +88,6 @@ fn columns(credentials: &Credentials) -> (Option<&str>, Option<&str>) {
         Credentials::Password(password) => (Some(password.reveal()), None),
         Credentials::TokenCommand(command) => (None, Some(command)),
     }
-}
-
-/// The address as servers spell it, in lower case: the same for every way to write it.
-pub(super) fn spelling(written: &str) -> String {
-    address::ascii(written.trim()).to_lowercase()
 }
 
 const SELECT: &str = "SELECT id, address, user, imap, smtp, password, token_command FROM email_accounts";

@@ -110,9 +110,14 @@ pub fn ascii(address: &str) -> String {
     }
 }
 
+/// The address as servers spell it, in lower case: the same for every way to write it.
+pub fn spelling(written: &str) -> String {
+    ascii(written.trim()).to_lowercase()
+}
+
 /// Whether both reach the same mailbox, as far as one can tell: nearly no server distinguishes capital letters.
 pub fn same(one: &str, other: &str) -> bool {
-    ascii(one).eq_ignore_ascii_case(&ascii(other))
+    spelling(one) == spelling(other)
 }
 
 #[cfg(test)]
