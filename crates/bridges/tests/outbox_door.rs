@@ -275,10 +275,10 @@ async fn what_another_draft_put_into_the_sent_box_settles_nothing() {
 #[tokio::test]
 async fn who_cannot_write_down_that_it_left_says_so() {
     for (fate, word) in [
-        (None, "Kai handed the message to the phone but could not record it"),
+        (None, "Kai handed the message over but could not record it"),
         (
             Some(Fate::UnsureButSent("No answer.".to_owned())),
-            "Kai handed the message to the phone but could not record it",
+            "Kai handed the message over but could not record it",
         ),
         (Some(Fate::Fails("No signal.".to_owned())), "The store reported an error"),
     ] {

@@ -249,8 +249,8 @@ pub enum Refused {
     #[error("The draft was already sent.")]
     Sent,
     #[error(
-        "Kai sent the message but could not record that; the disk may be full. Check whether it arrived before you send \
-         it again."
+        "Kai handed the message over but could not record it; the disk may be full. Check whether it arrived before you \
+         send it again."
     )]
     OutcomeNotStored,
     #[error("The draft is {0}, so that is not possible.")]
