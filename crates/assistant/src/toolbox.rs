@@ -34,7 +34,7 @@ pub enum EnabledBy {
     /// The tool belongs to features, and is enabled if the settings of all of them are on.
     Features(Vec<&'static Setting>),
     /// The tool is of use only beside others, and is there while one of these is.
-    Company(&'static [&'static str]),
+    Company(Vec<&'static str>),
 }
 
 impl Entry {

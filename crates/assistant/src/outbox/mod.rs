@@ -24,6 +24,8 @@ pub mod remarks;
 #[cfg(feature = "sms")]
 pub mod route;
 pub mod segments;
+#[cfg_attr(not(feature = "sms"), path = "no_staging.rs")]
+mod staging;
 pub mod store;
 
 use jiff::Timestamp;
@@ -318,13 +320,7 @@ impl Draft {
 impl NewDraft {
     /// The tool that makes drafts of this kind.
     fn tool(&self) -> &'static str {
-        match (self.channel, &self.in_reply_to) {
-            (Channel::Notification, _) => "reply_notification",
-            (Channel::Sms, Some(_)) => "reply_sms",
-            (Channel::Sms, None) => "send_sms",
-            (Channel::Email, Some(_)) => "reply_email",
-            (Channel::Email, None) => "compose_email",
-        }
+        staging::tool(self.channel, self.in_reply_to.is_some())
     }
 
     /// The [`Draft::digest`] that it will have.

@@ -9,6 +9,9 @@ use kai_assistant::toolbox::{EnabledBy, Entry};
 
 use super::Parts;
 
+/// The tools that draft mails.
+pub(super) const DRAFTING: &[&str] = &["compose_email", "reply_email"];
+
 /// The mail tools, in the order in which the model sees them.
 pub(super) fn tools(parts: &Parts<'_>) -> Vec<Entry> {
     let Some(mail) = parts.mail else { return vec![] };

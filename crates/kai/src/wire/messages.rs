@@ -20,6 +20,9 @@ use super::Parts;
 use crate::app::Role;
 use crate::machine::Machine;
 
+/// The tools that draft, besides those of both editions.
+pub(super) const DRAFTING: &[&str] = &["send_sms", "reply_sms", "reply_notification"];
+
 pub(super) fn tools(parts: &Parts<'_>) -> Vec<Entry> {
     [sms_tools(parts), notification_tools(parts)].into_iter().flatten().collect()
 }

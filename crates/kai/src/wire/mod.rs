@@ -183,9 +183,6 @@ struct Parts<'a> {
     mail: Option<&'a Mail>,
 }
 
-/// The tools that make drafts, as far as an edition has them.
-const DRAFTING: [&str; 5] = ["compose_email", "reply_email", "send_sms", "reply_sms", "reply_notification"];
-
 fn toolbox(parts: &Parts<'_>) -> Toolbox {
     let Parts { home, db, clock, machine, ringer, .. } = *parts;
     let switched = |tool, on_by_default| Entry { tool, governed: EnabledBy::OwnSwitch { on_by_default } };
@@ -235,7 +232,7 @@ fn toolbox(parts: &Parts<'_>) -> Toolbox {
     entries.extend(mail::tools(parts));
     entries.push(Entry {
         tool: Arc::new(CheckDrafts { db: db.clone(), clock: Arc::clone(clock) }),
-        governed: EnabledBy::Company(&DRAFTING),
+        governed: EnabledBy::Company([mail::DRAFTING, messages::DRAFTING].concat()),
     });
     entries
         .push(Entry { tool: Arc::new(FindTools { db: db.clone() }), governed: EnabledBy::Features(vec![]) });

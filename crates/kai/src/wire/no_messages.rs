@@ -9,6 +9,9 @@ use super::Parts;
 use crate::app::Role;
 use crate::machine::Machine;
 
+/// The tools that draft, besides those of both editions: none.
+pub(super) const DRAFTING: &[&str] = &[];
+
 pub(super) fn tools(_: &Parts<'_>) -> Vec<Entry> {
     vec![]
 }
