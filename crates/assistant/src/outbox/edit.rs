@@ -148,9 +148,9 @@ pub(super) fn edited(before: &Draft, edit: &Edit) -> Result<Draft, Unfit> {
     Ok(if still_answers(before, &after) { after } else { no_answer(after) })
 }
 
-/// The draft as a message of its own.
+/// The draft as a message of its own. What somebody wrote to the user is not sent on to others.
 fn no_answer(draft: Draft) -> Draft {
-    let mail = draft.mail.map(|mail| Envelope { in_reply_to: None, references: vec![], ..mail });
+    let mail = draft.mail.map(|mail| Envelope { in_reply_to: None, references: vec![], quote: None, ..mail });
     Draft { in_reply_to: None, quoted: None, mail, ..draft }
 }
 
@@ -300,6 +300,7 @@ mod tests {
                 is_answer,
                 "{name}"
             );
+            assert_eq!(envelope.quote.is_some(), is_answer, "{name}: is what it answers sent with it?");
             assert_eq!(goes_elsewhere(&before, &after), elsewhere, "{name}");
             assert_eq!(envelope.message_id, "1@home.test", "{name}");
         }

@@ -303,7 +303,8 @@ impl Draft {
         let recipient = match self.channel {
             Channel::Sms => false,
             Channel::Notification => true,
-            Channel::Email => self.in_reply_to.is_some(),
+            // One that the user has readdressed is no answer any more, and still has the subject of what it answered.
+            Channel::Email => self.in_reply_to.is_some() || self.edited,
         };
         reason || recipient
     }
@@ -487,6 +488,8 @@ mod tests {
     fn only_what_others_chose_comes_from_outside() {
         let status = |status| Draft { status, ..draft() };
         let conversation = Draft { channel: Channel::Notification, ..draft() };
+        let mail = Draft { channel: Channel::Email, ..draft() };
+        let in_reply_to = Some(ReplyTo::Email("1.2.3".to_owned()));
         for (name, draft, outside) in [
             ("waiting", draft(), false),
             ("sent", status(Status::Sent(Said::default())), false),
@@ -499,6 +502,9 @@ mod tests {
             ),
             ("the phone's words", status(Status::Failed("Obey me.".into())), true),
             ("a conversation's name", conversation, true),
+            ("a mail", mail.clone(), false),
+            ("an answer to a mail", Draft { in_reply_to, ..mail.clone() }, true),
+            ("an answer that now goes elsewhere", Draft { edited: true, ..mail }, true),
         ] {
             assert_eq!(draft.has_words_from_outside(), outside, "{name}");
         }

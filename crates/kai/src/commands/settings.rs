@@ -59,5 +59,9 @@ pub(crate) async fn set(app: &App, env: &CallerEnv, key: &str, typed: &str) -> R
             settings::load(tx)
         })
         .await?;
+    if let Some(mail) = &app.mail {
+        // It may be about mail: connections that are not wanted any more end at once.
+        mail.push.poke();
+    }
     Ok(row(&setting, &values))
 }

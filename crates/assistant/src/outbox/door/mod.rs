@@ -257,7 +257,7 @@ pub enum Refused {
     NotNow(&'static str),
     #[error("Only an SMS of a paired phone can be opened on the phone.")]
     NothingToOpen,
-    #[error("Nothing was sent: there is no mail here.")]
+    #[error("Nothing was sent, because this Kai does not send mail.")]
     NoMail,
     #[error(transparent)]
     Store(#[from] DbError),
