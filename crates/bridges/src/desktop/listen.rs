@@ -113,7 +113,7 @@ impl Listener for DesktopListener {
             let mut pause = FIRST_PAUSE;
             loop {
                 let error = self.hear(&ear, || pause = FIRST_PAUSE).await;
-                ear.tell(Heard::Unbound(lost(&error))).await;
+                ear.tell(Heard::Unbound(lost(&error))).await.durable().await;
                 ear.rest(pause).await;
                 pause = LONGEST_PAUSE.min(pause * 2);
             }

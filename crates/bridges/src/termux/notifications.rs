@@ -91,7 +91,8 @@ impl Watch {
             Ok(now) => now,
             Err(access) => {
                 self.bound = false;
-                ear.tell(Heard::Unbound(access)).await;
+                // A check that ended tells what is stored, whether or not it found something.
+                ear.tell(Heard::Unbound(access)).await.durable().await;
                 return;
             }
         };
@@ -352,6 +353,18 @@ mod tests {
         look().await;
         assert_eq!(house.state().await, (3, 2, true), "what came meanwhile is news");
         running.abort();
+    }
+
+    #[tokio::test]
+    async fn a_check_that_failed_ends_once_that_is_stored() {
+        let source = House::new().source;
+        let clock = Arc::new(ManualClock::at("2026-11-15T01:00:00Z".parse().unwrap()));
+        let (ear, writer) = Ear::new(source, clock);
+        let mut watch = Watch::default();
+        let mut told = std::pin::pin!(watch.tell(understood("", &TimeZone::UTC), &ear));
+        assert!(futures_util::poll!(told.as_mut()).is_pending(), "nothing was written yet");
+        drop(writer);
+        told.await;
     }
 
     #[tokio::test]
