@@ -27,7 +27,7 @@ use kai_assistant::settings::MEMORY_ENABLED;
 use kai_assistant::tool::{AnyTool, Provenance, Run, Tool, ToolError, ToolOutput};
 use kai_assistant::toolbox::{EnabledBy, Entry, Toolbox};
 use kai_llm::{
-    Act, CallId, Message, Model, ModelError, Place, Reply, Request, Scripted, ToolCall, request_tokens,
+    Act, CallId, Delta, Message, Model, ModelError, Place, Reply, Request, Scripted, ToolCall, request_tokens,
 };
 use rusqlite::Transaction;
 use schemars::JsonSchema;
@@ -655,7 +655,7 @@ impl Model for Thinking {
 
     fn reply<'a>(&'a self, _: &'a kai_llm::Request, deltas: kai_llm::Deltas<'a>) -> kai_llm::Replying<'a> {
         Box::pin(async move {
-            deltas("half ");
+            deltas(Delta::Text("half "));
             self.asked.notify_one();
             self.goes_on.notified().await;
             Ok(self.says.clone())

@@ -299,6 +299,7 @@ pub(crate) fn to_wire(event: agent::Event, language: Lang) -> Event {
     };
     match event {
         agent::Event::Began { conversation } => Event::Began { chat: conversation },
+        agent::Event::Reading { percent } => Event::Reading { percent },
         agent::Event::Delta { text } => Event::Delta { text },
         agent::Event::Again { why, asking } => {
             Event::Again { why: why.to_string(), asking: asking.to_string() }

@@ -7,7 +7,9 @@
 use std::io::{IsTerminal, Read, Write, stdin, stdout};
 use std::process::ExitCode;
 
-use kai_llm::{Config, Format, Http, Key, Limits, Message, Model, ModelError, Request, ToolSpec, connect};
+use kai_llm::{
+    Config, Delta, Format, Http, Key, Limits, Message, Model, ModelError, Request, ToolSpec, connect,
+};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -61,9 +63,11 @@ async fn talk(config: &Config, prompt: &str) -> Result<(), ModelError> {
 
 /// Asks, shows, and gives each call the same result. How many calls there were.
 async fn ask(model: &dyn Model, request: &mut Request) -> Result<usize, ModelError> {
-    let show = |text: &str| {
-        print!("{text}");
-        let _ = stdout().flush();
+    let show = |delta: Delta<'_>| {
+        if let Delta::Text(text) = delta {
+            print!("{text}");
+            let _ = stdout().flush();
+        }
     };
     let reply = model.reply(request, &show).await?;
     println!();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::detail::Detail;
 use crate::ids::IdGenerator;
-use crate::model::Deltas;
+use crate::model::{Delta, Deltas};
 use crate::wire::Progress;
 use crate::{CallId, ModelError, Reply, ToolCall, Usage};
 
@@ -56,7 +56,7 @@ impl Draft {
     /// Appends text and passes it on to the caller.
     pub(crate) fn say(&mut self, text: &str, deltas: Deltas<'_>) {
         if !text.is_empty() {
-            deltas(text);
+            deltas(Delta::Text(text));
             self.text.push_str(text);
         }
     }

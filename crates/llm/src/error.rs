@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::detail::{Detail, Hint};
+use crate::engine::EngineTrouble;
 
 /// An error as one sentence for the user: what happened, why, and what to do next. It never contains a key.
 ///
@@ -70,6 +71,9 @@ pub enum ModelError {
     Certificate { at: String, cause: Detail },
     #[error("This model is not set up correctly ({what}): {hint}")]
     BadSetup { what: Detail, hint: Hint },
+    /// A model that runs inside Kai, which has no server that could be asked again.
+    #[error("The model on this computer did not answer: {0}.")]
+    Engine(EngineTrouble),
 }
 
 fn pause(wait: Option<Duration>) -> String {
@@ -95,6 +99,7 @@ mod tests {
             ModelError::ServerError { status: 500, said },
             ModelError::TimedOut { at, after: Duration::from_secs(3) },
             ModelError::Garbled { what: Detail::JsonBreaksOff },
+            ModelError::Engine(EngineTrouble::Killed),
         ] {
             let sentence = error.to_string();
             assert!(

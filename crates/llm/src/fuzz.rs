@@ -15,7 +15,7 @@ use crate::incoming::{Incoming, Shape};
 use crate::message::Message;
 use crate::refusal::{Refused, classify, retry_after};
 use crate::wire::Ask;
-use crate::{CallId, Reply, Request, ToolSpec};
+use crate::{CallId, Delta, Reply, Request, ToolSpec};
 
 const FORMATS: [Format; 3] = [Format::OpenAi, Format::Gemini, Format::Anthropic];
 /// Longest allowed error in characters: our own sentence and what it quotes from the server.
@@ -43,7 +43,11 @@ pub(crate) type Outcome = Option<(Result<Reply, String>, String)>;
 /// Reads an answer in the given chunks.
 pub(crate) fn read<'a>(format: Format, answer: &[u8], chunks: impl Iterator<Item = &'a [u8]>) -> Outcome {
     let streamed = Mutex::new(String::new());
-    let deltas = |text: &str| streamed.lock().unwrap().push_str(text);
+    let deltas = |delta: Delta<'_>| {
+        if let Delta::Text(text) = delta {
+            streamed.lock().unwrap().push_str(text);
+        }
+    };
     let mut incoming = Incoming::new(Shape::of("", answer)?, wire(format).reader("m"));
     let mut outcome = Ok(());
     for chunk in chunks {

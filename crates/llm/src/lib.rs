@@ -11,6 +11,7 @@ mod config;
 pub mod context;
 mod detail;
 mod draft;
+mod engine;
 mod error;
 mod format;
 #[cfg(any(test, fuzzing))]
@@ -40,11 +41,12 @@ mod wire;
 
 pub use config::{Config, Key};
 pub use detail::{Detail, Hint, Unexpected};
+pub use engine::EngineTrouble;
 pub use error::ModelError;
 pub use format::Format;
 pub use http::{Http, Limits, client_builder, tls_config, why_no_answer};
 pub use message::{CallId, Message, Reply, ToolCall, ToolSpec, Usage};
-pub use model::{Deltas, Model, Place, Replying, Request};
+pub use model::{Delta, Deltas, Judging, Model, Place, Replying, Request, Scale};
 pub use picture::{Encoded, Media, Picture};
 pub use presets::{Preset, presets};
 pub use remote::connect;

@@ -16,11 +16,32 @@ pub struct Request {
     pub tools: Vec<ToolSpec>,
 }
 
-/// Callback for streamed text, called in order with pieces of any size.
-pub type Deltas<'a> = &'a (dyn Fn(&str) + Send + Sync);
+/// What is heard of a reply before it is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delta<'a> {
+    /// The next piece of the text, of any size.
+    Text(&'a str),
+    /// How much of the request the model has read. Only models that run inside Kai tell.
+    Reading { percent: u8 },
+}
+
+/// Callback for a reply in progress, called in order.
+pub type Deltas<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 
 /// A reply in progress. Dropping it closes the connection.
 pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
+
+/// How much a model can bear at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scale {
+    #[default]
+    Full,
+    /// A small model on the user's own processor: every word of a prompt costs time, and too many confuse it.
+    Small,
+}
+
+/// How much likelier a model finds the first of two answers than the second, as a difference of logarithms.
+pub type Judging<'a> = Pin<Box<dyn Future<Output = Result<f32, ModelError>> + Send + 'a>>;
 
 /// The server of a model and the model's name there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,6 +64,15 @@ pub trait Model: Send + Sync {
     /// The model's server and name, under which facts learned about it are stored; `None` for a model without a
     /// server.
     fn place(&self) -> Option<Place> {
+        None
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Full
+    }
+
+    /// Compares two answers to a request by their probability; `None` for a model that does not tell it.
+    fn prefers<'a>(&'a self, _request: &'a Request, _answers: [&'a str; 2]) -> Option<Judging<'a>> {
         None
     }
 }

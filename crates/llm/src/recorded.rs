@@ -18,7 +18,7 @@ use crate::format::{Format, body, wire};
 use crate::fuzz::{named, read};
 use crate::incoming::{Incoming, Shape};
 use crate::wire::Ask;
-use crate::{ModelError, Reply, Request};
+use crate::{Delta, ModelError, Reply, Request};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,7 +78,11 @@ impl Case {
     /// streamed text.
     fn play(&self, cuts: &[usize]) -> (Result<Reply, ModelError>, String) {
         let streamed = Mutex::new(String::new());
-        let deltas = |text: &str| streamed.lock().unwrap().push_str(text);
+        let deltas = |delta: Delta<'_>| {
+            if let Delta::Text(text) = delta {
+                streamed.lock().unwrap().push_str(text);
+            }
+        };
         let shape = Shape::of("", &self.answer).unwrap();
         let mut incoming = Incoming::new(shape, wire(self.format).reader(&self.expected.model));
         let mut rest = self.answer.as_slice();

@@ -343,7 +343,8 @@ impl ModelError {
             | Self::Garbled { .. }
             | Self::NotAnApi { .. }
             | Self::Certificate { .. }
-            | Self::BadSetup { .. } => {}
+            | Self::BadSetup { .. }
+            | Self::Engine(_) => {}
         }
         self
     }

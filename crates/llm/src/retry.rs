@@ -34,8 +34,8 @@ pub fn after(error: &ModelError, failures: u32) -> Next {
         | ModelError::TooLarge { .. }
         | ModelError::Certificate { .. }
         | ModelError::BadSetup { .. } => Next::GiveUp,
-        // Another model may have credit, or a larger window.
-        ModelError::NoCredit { .. } | ModelError::TooLong { .. } => Next::NextModel,
+        // Another model may have credit, or a larger window, or run elsewhere on this machine.
+        ModelError::NoCredit { .. } | ModelError::TooLong { .. } | ModelError::Engine(_) => Next::NextModel,
         ModelError::RateLimited { wait: Some(wait) } if *wait > LONGEST_WAIT => Next::NextModel,
         ModelError::RateLimited { wait: Some(wait) } => twice(failures, *wait, *wait),
         ModelError::RateLimited { wait: None }

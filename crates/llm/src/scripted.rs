@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::detail::{Detail, Hint};
-use crate::model::{Deltas, Replying};
+use crate::model::{Delta, Deltas, Replying};
 use crate::{CallId, Model, ModelError, Place, Reply, Request, ToolCall, Usage};
 
 /// How the model responds to one request.
@@ -146,7 +146,7 @@ impl Model for Scripted {
             pause(act.delay).await;
             for (at, piece) in act.pieces.iter().filter(|piece| !piece.is_empty()).enumerate() {
                 pause(if at == 0 { Duration::ZERO } else { act.pace }).await;
-                deltas(piece);
+                deltas(Delta::Text(piece));
             }
             act.outcome
         })
@@ -198,7 +198,11 @@ mod tests {
         let broken = Act::fails(ModelError::Overloaded).streaming(&["hal"]);
         let model = Scripted::new([Act::calls(&[("1", "look", "{}")]), slow, broken]);
         let heard = Mutex::new(Vec::new());
-        let deltas = |piece: &str| locked(&heard).push(piece.to_owned());
+        let deltas = |delta: Delta<'_>| {
+            if let Delta::Text(piece) = delta {
+                locked(&heard).push(piece.to_owned());
+            }
+        };
         let (request, start) =
             (Request { system: "s".into(), ..Request::default() }, tokio::time::Instant::now());
 

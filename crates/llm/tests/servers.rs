@@ -7,7 +7,7 @@ mod support;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kai_llm::{Config, Format, Http, Limits, Message, ModelError, Request, connect};
+use kai_llm::{Config, Delta, Format, Http, Limits, Message, ModelError, Request, connect};
 use support::{
     Do, HELLO, KEY, LIMITS, Log, answer, ask, config, end_of_stream, hello, model, question, serve, stream,
     talk,
@@ -122,10 +122,11 @@ async fn a_reply_comes_however_it_is_cut_and_what_was_sent_is_what_body_says() {
     let (address, log) = serve(vec![[stream(&pieces), vec![end_of_stream()]].concat()]).await;
     let model = model(&config(&format!("http://{address}/v1")));
     let heard = Mutex::new(Vec::new());
-    let reply = model.reply(&question(), &|text| heard.lock().unwrap().push(text.to_owned())).await.unwrap();
+    let hear = |delta: Delta<'_>| heard.lock().unwrap().push(format!("{delta:?}"));
+    let reply = model.reply(&question(), &hear).await.unwrap();
     assert_eq!(
-        (reply.text.as_str(), heard.into_inner().unwrap().as_slice()),
-        ("hello", &["hel".into(), "lo".into()][..])
+        (reply.text.as_str(), heard.into_inner().unwrap()),
+        ("hello", vec!["Text(\"hel\")".to_owned(), "Text(\"lo\")".to_owned()])
     );
     let seen = &log.seen()[0];
     assert_eq!(seen.body, model.body(&question()));
@@ -241,7 +242,11 @@ async fn dropping_a_reply_closes_the_connection() {
     let model = model(&config(&format!("http://{address}/v1")));
     let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let request = question();
-    let deltas = move |text: &str| drop(said.send(text.to_owned()));
+    let deltas = move |delta: Delta<'_>| {
+        if let Delta::Text(text) = delta {
+            drop(said.send(text.to_owned()));
+        }
+    };
     tokio::select! {
         reply = model.reply(&request, &deltas) => panic!("it ended: {reply:?}"),
         text = heard.recv() => assert_eq!(text.as_deref(), Some("hel")),

@@ -17,7 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use kai_codes::KnownCodes;
 use kai_llm::retry::TRIES;
 use kai_llm::{
-    Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit_by, newest_pictures, repair,
+    Delta, Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit_by, newest_pictures, repair,
     request_tokens, without_pictures,
 };
 use kai_words::{Said, said};
@@ -707,7 +707,11 @@ impl Driver<'_> {
         }
         let meter = &progress.meter;
         meter.leaves(tokens);
-        let deltas = |text: &str| {
+        let deltas = |delta: Delta<'_>| {
+            let text = match delta {
+                Delta::Text(text) => text,
+                Delta::Reading { percent } => return self.face.shows(Event::Reading { percent }),
+            };
             meter.hears(text);
             if let Some(held) = held {
                 held.partial_reply().text.push_str(text);

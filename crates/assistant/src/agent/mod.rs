@@ -57,6 +57,8 @@ pub struct Ready {
 pub enum Event {
     /// The user's message is stored in this conversation.
     Began { conversation: ConversationId },
+    /// How much of the request a model on this machine has read.
+    Reading { percent: u8 },
     /// The next piece of the answer's text.
     Delta { text: String },
     /// Discard the text shown for this reply so far: the request is repeated.

@@ -22,6 +22,9 @@ pub(crate) const WINDOWS: Migration =
 pub(crate) const VISION: Migration =
     Migration { name: "models/vision", sql: include_str!("../../migrations/models_vision.sql") };
 
+/// The preset of models that run inside Kai. Their address is that of a file.
+pub const BUILT_IN: &str = "local";
+
 /// A model that the user added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredModel {
@@ -108,6 +111,7 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
     let preset = preset(&added.preset);
     let key = added.key.clone().or_else(|| preset.and_then(|preset| key_for(preset, around)));
     let why_not = match preset {
+        None if added.preset == BUILT_IN => None,
         None => Some(said::unready_unknown_preset(&added.name)),
         Some(preset) if preset.needs_key && key.is_none() => Some(said::unready_no_key(&added.name)),
         Some(_) => None,
@@ -162,11 +166,12 @@ fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: O
 /// Whether the address is on this machine.
 pub fn is_local(base_url: &str) -> bool {
     // Parse the address as the HTTP client does, or the two could disagree about the host.
-    match Url::parse(base_url).ok().as_ref().and_then(Url::host) {
+    let url = Url::parse(base_url).ok();
+    match url.as_ref().and_then(Url::host) {
+        None => url.is_some_and(|url| url.scheme() == "file"),
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
     }
 }
 
@@ -220,6 +225,7 @@ mod tests {
             ("no key", vec![added("mine", "openai", None)], Surroundings::default(), vec!["mine!"]),
             ("key from the environment", vec![added("a", "anthropic", None)], around, vec!["a", "ollama"]),
             ("unknown preset", vec![added("old", "gone", None)], Surroundings::default(), vec!["old!"]),
+            ("inside Kai", vec![added("here", BUILT_IN, None)], Surroundings::default(), vec!["here"]),
         ] {
             assert_eq!(names(&set_up, &surroundings), expected, "{name}");
         }
@@ -231,6 +237,8 @@ mod tests {
             ("http://127.0.0.1:11434/v1", true, false),
             ("http://localhost:8080", true, false),
             ("http://[::1]:8080/v1", true, false),
+            ("file:///home/kai/models/small.gguf", true, false),
+            ("file://elsewhere.example/small.gguf", false, false),
             ("https://api.openai.com/v1", false, false),
             ("http://localhost.evil.example/v1", false, true),
             ("http://127.0.0.1@evil.example/v1", false, true),

@@ -2,7 +2,7 @@
 //!
 //! [`ModelError`] has words of its own for logs; people read these, which name the model as they named it.
 
-use kai_llm::{Detail, Hint, ModelError};
+use kai_llm::{Detail, EngineTrouble, Hint, ModelError};
 use kai_words::{Said, said};
 
 /// The error of the model that the user calls `model`. What a server said of itself stays as it said it.
@@ -32,6 +32,22 @@ pub fn said(model: &str, error: &ModelError) -> Said {
         ModelError::TooLarge { limit } => said::model_too_large(model, *limit),
         ModelError::Certificate { at, cause } => said::model_certificate(at, model, detail(cause)),
         ModelError::BadSetup { what, hint } => said::model_bad_setup(model, detail(what), advice(hint)),
+        ModelError::Engine(trouble) => engine(model, trouble),
+    }
+}
+
+fn engine(model: &str, trouble: &EngineTrouble) -> Said {
+    match trouble {
+        EngineTrouble::NoFile => said::model_engine_no_file(model),
+        EngineTrouble::BadFile(why) => said::model_engine_bad_file(model, why),
+        EngineTrouble::NoMemory { needs_mib, free_mib } => {
+            said::model_engine_no_memory(model, *needs_mib, *free_mib)
+        }
+        EngineTrouble::Killed => said::model_engine_killed(model),
+        EngineTrouble::Crashed(why) => said::model_engine_crashed(model, why),
+        EngineTrouble::Hung => said::model_engine_hung(model),
+        EngineTrouble::OldProcessor(what) => said::model_engine_old_processor(model, what),
+        EngineTrouble::NotBuiltIn => said::model_engine_not_built_in(model),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kai_llm::{CallId, Deltas, Message, Model, ModelError, Reply, Replying, Request, ToolCall, Usage};
+use kai_llm::{CallId, Delta, Deltas, Message, Model, ModelError, Reply, Replying, Request, ToolCall, Usage};
 use serde_json::{Value, json};
 
 /// Answers a few kinds of questions using the tools it is offered, and otherwise explains that it is a script.
@@ -20,7 +20,7 @@ impl Model for Script {
         Box::pin(async move {
             let reply = next(request);
             for word in reply.text.split_inclusive(' ') {
-                deltas(word);
+                deltas(Delta::Text(word));
                 tokio::time::sleep(PACE).await;
             }
             Ok::<_, ModelError>(reply)

@@ -229,6 +229,10 @@ pub(crate) enum Event {
     Began {
         chat: ConversationId,
     },
+    /// How much of the request a model on this machine has read.
+    Reading {
+        percent: u8,
+    },
     /// A piece of the answer as it streams in.
     Delta {
         text: String,

@@ -179,6 +179,12 @@ impl Terminal {
         self.shown().waiting = None;
     }
 
+    fn reading(&self, percent: u8) {
+        if let Some(waiting) = &self.shown().waiting {
+            waiting.has_read(percent);
+        }
+    }
+
     fn note(&self, text: &str) {
         self.end_line();
         out::note(text);
@@ -209,6 +215,7 @@ impl Watcher for Terminal {
                 }
             }
             Event::Again { why, asking } => self.note(&format!("{why} {asking}")),
+            Event::Reading { percent } => self.reading(*percent),
             Event::Delta { .. } | Event::Confirm { .. } | Event::Done { .. } | Event::Error { .. } => {}
         }
     }

@@ -31,6 +31,8 @@ struct State {
     shown: bool,
     /// Other text is on the current line, so the progress line must not be written.
     held: bool,
+    /// How much of the request the model has read, if it tells.
+    read: Option<u8>,
     over: bool,
 }
 
@@ -50,7 +52,12 @@ impl Waiting {
     pub(crate) fn make_way(&self, midway: bool) {
         let mut state = self.shared.state();
         state.clear();
-        (state.seconds, state.held) = (0, midway);
+        (state.seconds, state.held, state.read) = (0, midway, None);
+    }
+
+    /// Shows from now on how much of the request the model has read.
+    pub(crate) fn has_read(&self, percent: u8) {
+        self.shared.state().read = Some(percent);
     }
 }
 
@@ -67,7 +74,8 @@ impl Shared {
             if waited.timed_out() && !state.over && !state.held {
                 state.seconds += 1;
                 state.shown = true;
-                out::sign(&format!("{what} … {} s", state.seconds));
+                let read = state.read.map(|percent| format!(", {percent} % read")).unwrap_or_default();
+                out::sign(&format!("{what} … {} s{read}", state.seconds));
             }
         }
     }

@@ -63,7 +63,8 @@ fn during(error: &ModelError) -> Option<Remedy> {
         | ModelError::NotAnApi { .. }
         | ModelError::TooLarge { .. }
         | ModelError::Certificate { .. }
-        | ModelError::BadSetup { .. } => Some(Remedy::models()),
+        | ModelError::BadSetup { .. }
+        | ModelError::Engine(_) => Some(Remedy::models()),
     }
 }
 

@@ -380,12 +380,14 @@ pub(super) fn turn(sight: Option<&Sight>, lang: Lang) -> Markup {
         div class="waiting" {
             span class="chip waits" data-testid="waiting-chip" aria-hidden="true" {
                 span class="pulse" {}
-                @if sight.questions.is_empty() {
+                @if !sight.questions.is_empty() {
+                    span id="waits-for-you" { (lang.talk_waits_for_you()) }
+                } @else if let Some(percent) = sight.reading {
+                    span id="waits-reading" { (lang.talk_reading(usize::from(percent))) }
+                } @else {
                     span class="waits-words" data-keep id="waits-words" {
                         span class="on" { (lang.talk_thinking()) } span { (lang.talk_working()) } span { (lang.talk_brewing()) }
                     }
-                } @else {
-                    span id="waits-for-you" { (lang.talk_waits_for_you()) }
                 }
             }
             @for running in &sight.tools {

@@ -53,6 +53,8 @@ pub(super) struct Sight {
     pub(super) tools: Vec<RunningTool>,
     /// Why the turn takes longer than usual, and what Kai does about it.
     pub(super) note: Option<[Said; 2]>,
+    /// How much of the request the model has read, if it tells.
+    pub(super) reading: Option<u8>,
     pub(super) questions: Vec<PendingApproval>,
     /// `None` while the turn is running.
     pub(super) ended: Option<Ended>,
@@ -354,17 +356,20 @@ impl Face for PageFace {
         }
         self.changes(|sight| match event {
             agent::Event::Began { .. } => {}
+            agent::Event::Reading { percent } => sight.reading = Some(percent),
             agent::Event::Delta { text } => {
-                sight.note = None;
+                (sight.note, sight.reading) = (None, None);
                 sight.answer.push_str(&text);
             }
             agent::Event::Again { why, asking } => {
                 sight.answer.clear();
+                sight.reading = None;
                 sight.note = Some([why, asking]);
             }
             agent::Event::ToolStarted { call, tool } => {
                 // What the model said before the call is stored by now.
                 sight.answer.clear();
+                sight.reading = None;
                 sight.tools.push(RunningTool { call, tool, progress: String::new() });
             }
             agent::Event::ToolProgress { call, progress, .. } => {
