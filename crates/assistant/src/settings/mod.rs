@@ -136,6 +136,12 @@ pub static LEDGER_RETENTION_DAYS: Setting = setting(
     "365",
     "Days for which the ledger keeps its records; 0 means forever.",
 );
+pub static LOCAL_IDLE_MINUTES: Setting = setting(
+    "local_idle_minutes",
+    Kind::Whole { from: 0, to: 1_440 },
+    "5",
+    "After how many minutes without a question a model on this computer gives its memory back.",
+);
 pub static LOCATION_SERVICE: Setting = setting(
     "location_service",
     Kind::Choice(&["ipwho.is", "ipapi.co"]),
@@ -291,6 +297,7 @@ static FIXED: &[&Setting] = &[
     &HEARTBEAT_PROMPT,
     &LANGUAGE,
     &LEDGER_RETENTION_DAYS,
+    &LOCAL_IDLE_MINUTES,
     &LOCATION_SERVICE,
     &MCP_SERVER_ENABLED,
     &MEMORY_ENABLED,

@@ -17,6 +17,7 @@ mod calls;
 mod guard;
 mod inmate;
 mod limits;
+mod reader;
 mod scratch;
 mod system;
 mod usage;
@@ -34,6 +35,8 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::sync::{OnceCell, Semaphore};
+
+pub use reader::only_reads;
 
 /// The sandbox of this machine, with one guard for each command.
 pub struct Guarded {

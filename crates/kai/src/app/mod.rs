@@ -34,6 +34,7 @@ use self::last_noted::LastNoted;
 use self::mail::Mail;
 use self::messages::Messages;
 use crate::caller_env::CallerEnv;
+use crate::machine::engine::Engine;
 
 /// An opened home and everything that commands, the daemon and the page work with.
 pub(crate) struct App {
@@ -45,6 +46,8 @@ pub(crate) struct App {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) toolbox: Toolbox,
     pub(crate) manifest: Manifest,
+    /// Runs the models that are on this machine.
+    pub(crate) engine: Engine,
     /// The HTTP client for models; it keeps connections open.
     pub(crate) http: Http,
     /// The locale and model keys from this process's environment.

@@ -81,6 +81,9 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     if let Command::Sandbox { part } = &command {
         return crate::commands::shell::play(part);
     }
+    if let Command::Model = command {
+        return Ok(crate::machine::engine::work());
+    }
     if let Command::Leash = command {
         return Ok(kai_bridges::mcp::hold_leash());
     }
@@ -162,6 +165,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Completions { shell } => Ok(completions(shell)),
         Command::Sandbox { part } => crate::commands::shell::play(&part),
         Command::Leash => Ok(kai_bridges::mcp::hold_leash()),
+        Command::Model => Ok(crate::machine::engine::work()),
         #[cfg(debug_assertions)]
         Command::Panic => {
             ["what a bug looks like"].get(1).map_or_else(|| panic!("on purpose"), |_| Ok(ExitCode::SUCCESS))

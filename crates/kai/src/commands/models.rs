@@ -9,14 +9,14 @@ use kai_assistant::db::DbError;
 use kai_assistant::ledger;
 use kai_assistant::models::store::{self, Move};
 use kai_assistant::models::vision::Vision;
-use kai_assistant::models::{self, Candidate, ConfiguredModel, Surroundings, trouble, window};
-use kai_assistant::settings::{self, HEARTBEAT_MODEL};
-use kai_llm::{Config, Key, Message, ModelError, Preset, Request, connect, context, local, presets};
+use kai_assistant::models::{self, BUILT_IN, Candidate, ConfiguredModel, Surroundings, trouble, window};
+use kai_assistant::settings::{self, HEARTBEAT_MODEL, LOCAL_IDLE_MINUTES};
+use kai_llm::{Config, Key, Message, Model, ModelError, Preset, Request, connect, context, local, presets};
 use kai_words::{Said, said};
 use rusqlite::Transaction;
 
 use super::messages;
-use crate::app::App;
+use crate::app::{App, facts};
 use crate::call::models::{ModelOrigin, ModelRemoved, ModelRow, ModelTest, NewModel};
 use crate::caller_env::CallerEnv;
 use crate::failure::{Failure, SET_UP_A_MODEL};
@@ -215,6 +215,17 @@ pub(crate) fn repair(name: &str, preset: &str) -> String {
     }
 }
 
+/// A candidate as a model that can be asked. Sends nothing yet.
+async fn connect_to(app: &App, candidate: &Candidate) -> Result<Result<Box<dyn Model>, ModelError>, DbError> {
+    if candidate.preset != BUILT_IN {
+        return Ok(connect(&candidate.config, &app.http));
+    }
+    let read = app.db.write(|tx| Ok::<_, DbError>((facts::states_key(tx)?, settings::load(tx)?)));
+    let (key, values) = read.await?;
+    let idle = Duration::from_secs(60 * u64::from(values.number(&LOCAL_IDLE_MINUTES)));
+    Ok(app.engine.model(&app.home, &key, candidate, idle))
+}
+
 /// The usable models, ready to be asked. Sends nothing yet.
 pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unready> {
     if let Some(script) = messages::demo_model(app) {
@@ -224,7 +235,8 @@ pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, 
     let mut unready = None;
     for candidate in candidates(app, env).await? {
         let label = candidate.name.clone();
-        let why = match (candidate.why_not, connect(&candidate.config, &app.http)) {
+        let connected = connect_to(app, &candidate).await?;
+        let why = match (candidate.why_not, connected) {
             (None, Ok(model)) => {
                 let Candidate { local, vision, .. } = candidate;
                 ready.push(Ready { label, local, vision, model });
@@ -559,7 +571,7 @@ async fn try_ready(
     began: Timestamp,
 ) -> Result<Result<String, Said>, DbError> {
     let failed = |error: ModelError| trouble::said(&candidate.name, &error);
-    let model = match connect(&candidate.config, &app.http) {
+    let model = match connect_to(app, candidate).await? {
         Ok(model) => model,
         Err(error) => return Ok(Err(failed(error))),
     };

@@ -1,5 +1,7 @@
 //! Detects, once at the start, what this machine offers to the tools: a phone, notifications, a sandbox, a browser.
 
+#[cfg_attr(not(feature = "local"), path = "no_engine.rs")]
+pub(crate) mod engine;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
 

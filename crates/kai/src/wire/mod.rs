@@ -41,6 +41,7 @@ use crate::caller_env::{self, CallerEnv};
 use crate::failure::Failure;
 use crate::home::Keys;
 use crate::machine::Machine;
+use crate::machine::engine::Engine;
 
 /// Unlocks the home and opens its store.
 pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
@@ -115,6 +116,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         db,
         clock,
         manifest: MANIFEST,
+        engine: Engine::default(),
         http: Http::new(Limits::default()),
         env,
         ringer: ringer.ok(),

@@ -262,6 +262,9 @@ pub(super) enum Command {
     /// For Kai's own use when it starts an MCP server
     #[command(name = "__leash", hide = true)]
     Leash,
+    /// For Kai's own use when it runs a model
+    #[command(name = "__model", hide = true)]
+    Model,
     #[cfg(debug_assertions)]
     #[command(name = "__panic", hide = true)]
     Panic,

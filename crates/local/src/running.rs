@@ -1,0 +1,252 @@
+//! The worker as Kai sees it: a process that is started, asked and ended.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use kai_llm::{EngineTrouble, ModelError};
+use tokio::io::{AsyncReadExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::frame::Frame;
+use crate::order::{Event, Failed, Load, Order};
+use crate::states::{Keeping, States};
+
+/// How the worker is started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    program: PathBuf,
+    args: Vec<String>,
+}
+
+impl Launch {
+    /// This executable, started again. It has to call [`work`](crate::work) for [`SUBCOMMAND`](crate::SUBCOMMAND).
+    pub fn ourselves() -> Self {
+        Self::of("/proc/self/exe", [crate::SUBCOMMAND])
+    }
+
+    /// Another executable that calls [`work`](crate::work) when it is started like this.
+    pub fn of<'a>(program: impl Into<PathBuf>, args: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { program: program.into(), args: args.into_iter().map(str::to_owned).collect() }
+    }
+}
+
+/// How long a model may take to load.
+const LOADING: Duration = Duration::from_mins(5);
+/// How long the worker may be silent before it counts as stuck. One step of reading takes less than a second.
+const SILENCE: Duration = Duration::from_mins(2);
+/// How long a worker may take to notice that it should stop.
+const STOPPING: Duration = Duration::from_secs(5);
+/// How much of its last words is kept.
+const LAST_WORDS: usize = 2_000;
+
+/// A worker with a loaded model. Dropping it ends the process.
+pub(crate) struct Worker {
+    pub(crate) load: Load,
+    child: Child,
+    input: ChildStdin,
+    /// What it says, read by a task of its own: waiting for the next frame can be given up at any time.
+    frames: mpsc::Receiver<io::Result<Frame>>,
+    errors: Option<ChildStderr>,
+}
+
+/// How many frames may wait. A state comes in pieces of a megabyte.
+const WAITING: usize = 4;
+
+fn listening(output: ChildStdout) -> mpsc::Receiver<io::Result<Frame>> {
+    let (tell, frames) = mpsc::channel(WAITING);
+    tokio::spawn(async move {
+        let mut output = BufReader::new(output);
+        loop {
+            let frame = Frame::receive(&mut output).await;
+            let ended = frame.is_err();
+            if tell.send(frame).await.is_err() || ended {
+                return;
+            }
+        }
+    });
+    frames
+}
+
+impl Worker {
+    /// Starts a worker and waits until its model is loaded.
+    pub(crate) async fn start(launch: &Launch, load: Load) -> Result<Self, ModelError> {
+        let mut command = Command::new(&launch.program);
+        command.args(&launch.args).env_clear().current_dir("/").kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| crashed(error.to_string()))?;
+        let pipes = (child.stdin.take(), child.stdout.take());
+        let (Some(input), Some(output)) = pipes else { return Err(crashed("it has no pipes".to_owned())) };
+        let errors = child.stderr.take();
+        let mut worker = Self { load, child, input, frames: listening(output), errors };
+        worker.send(&Order::Load(worker.load.clone())).await?;
+        match worker.next_within(LOADING).await? {
+            Event::Ready => Ok(worker),
+            _ => Err(crashed("it does not say that it is ready".to_owned())),
+        }
+    }
+
+    pub(crate) async fn send(&mut self, order: &Order) -> Result<(), ModelError> {
+        let frame = Frame::json(order).map_err(|error| crashed(error.to_string()))?;
+        match frame.send(&mut self.input).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.ended().await),
+        }
+    }
+
+    /// The next event.
+    pub(crate) async fn next(&mut self) -> Result<Event, ModelError> {
+        self.next_within(SILENCE).await
+    }
+
+    async fn next_within(&mut self, patience: Duration) -> Result<Event, ModelError> {
+        match self.frame(patience).await?.parse() {
+            Ok(Event::Failed(failed)) => Err(ModelError::Engine(trouble(failed))),
+            Ok(Event::TooLong { window }) => Err(ModelError::TooLong { limit: Some(window) }),
+            Ok(event) => Ok(event),
+            Err(error) => Err(crashed(error.to_string())),
+        }
+    }
+
+    async fn frame(&mut self, patience: Duration) -> Result<Frame, ModelError> {
+        match timeout(patience, self.frames.recv()).await {
+            Ok(Some(Ok(frame))) => Ok(frame),
+            Ok(Some(Err(error))) if error.kind() == io::ErrorKind::InvalidData => {
+                Err(crashed(error.to_string()))
+            }
+            Ok(Some(Err(_)) | None) => Err(self.ended().await),
+            Err(_elapsed) => Err(ModelError::Engine(EngineTrouble::Hung)),
+        }
+    }
+
+    /// Why the process ended.
+    async fn ended(&mut self) -> ModelError {
+        match timeout(STOPPING, self.child.wait()).await {
+            Ok(Ok(status)) => {
+                self.log_last_words(status).await;
+                end_of(status)
+            }
+            _ => ModelError::Engine(EngineTrouble::Hung),
+        }
+    }
+
+    async fn log_last_words(&mut self, status: ExitStatus) {
+        let Some(mut errors) = self.errors.take() else { return };
+        let mut said = Vec::new();
+        // Everything that it wrote fits into the pipe, or it would have waited.
+        let _ = timeout(STOPPING, (&mut errors).take(64 * 1024).read_to_end(&mut said)).await;
+        let said = String::from_utf8_lossy(&said[said.len().saturating_sub(LAST_WORDS)..]).into_owned();
+        tracing::warn!(%status, %said, "the model's process ended");
+    }
+
+    /// Stops what is under way and waits until the worker is ready for the next question.
+    pub(crate) async fn stop(&mut self, states: Option<&States>) -> Result<(), ModelError> {
+        self.send(&Order::Stop).await?;
+        let quiet = async {
+            loop {
+                match self.next().await {
+                    Ok(Event::Stopped | Event::Done(_) | Event::Preferred { .. }) => return Ok(()),
+                    Ok(Event::Wants { .. }) => self.send(&Order::State { bytes: 0 }).await?,
+                    Ok(Event::Keep { key, bytes }) => self.keep(states, &key, bytes).await?,
+                    Ok(_) => {}
+                    Err(ModelError::TooLong { .. }) => return Ok(()),
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        timeout(STOPPING, quiet).await.unwrap_or(Err(ModelError::Engine(EngineTrouble::Hung)))
+    }
+
+    /// Receives a state and keeps it. What cannot be kept is read and thrown away: the worker sends it anyway.
+    pub(crate) async fn keep(
+        &mut self,
+        states: Option<&States>,
+        name: &str,
+        bytes: u64,
+    ) -> Result<(), ModelError> {
+        let states = states.filter(|states| !states.has(name)).cloned();
+        let mut keeping: Option<Keeping> = states.as_ref().and_then(|states| states.begin(name, bytes).ok());
+        let mut left = bytes;
+        while left > 0 {
+            let Frame::Raw(piece) = self.frame(SILENCE).await? else {
+                return Err(crashed("words came where bytes were expected".to_owned()));
+            };
+            let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+            left = left
+                .checked_sub(length)
+                .filter(|_| length > 0)
+                .ok_or_else(|| crashed("too many bytes".to_owned()))?;
+            keeping = blocking(move || keeping.and_then(|mut it| it.add(&piece).ok().map(|()| it))).await;
+        }
+        if let (Some(keeping), Some(states)) = (keeping, states) {
+            blocking(move || Some(keeping).filter(|it| it.left() == 0).map(|it| it.finish(&states))).await;
+        }
+        Ok(())
+    }
+
+    /// Sends a kept state, or says that there is none.
+    pub(crate) async fn give(&mut self, states: Option<&States>, name: &str) -> Result<(), ModelError> {
+        let Some(states) = states.cloned() else { return self.send(&Order::State { bytes: 0 }).await };
+        let (from, wanted) = (states.clone(), name.to_owned());
+        let Some(mut kept) = blocking(move || from.open(&wanted).ok()).await else {
+            return self.send(&Order::State { bytes: 0 }).await;
+        };
+        self.send(&Order::State { bytes: kept.bytes }).await?;
+        loop {
+            let read = blocking(move || {
+                let piece = kept.next();
+                Some((kept, piece))
+            });
+            let Some((next, piece)) = read.await else { return self.spoiled(&states, name).await };
+            kept = next;
+            match piece {
+                Ok(Some(piece)) => self.raw(piece).await?,
+                Ok(None) => return Ok(()),
+                Err(_) => return self.spoiled(&states, name).await,
+            }
+        }
+    }
+
+    async fn spoiled(&mut self, states: &States, name: &str) -> Result<(), ModelError> {
+        states.remove(name);
+        self.raw(vec![]).await
+    }
+
+    async fn raw(&mut self, piece: Vec<u8>) -> Result<(), ModelError> {
+        match Frame::Raw(piece).send(&mut self.input).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.ended().await),
+        }
+    }
+}
+
+/// Runs what touches the disk away from the async threads.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok().flatten()
+}
+
+fn crashed(why: String) -> ModelError {
+    ModelError::Engine(EngineTrouble::Crashed(why))
+}
+
+fn trouble(failed: Failed) -> EngineTrouble {
+    match failed {
+        Failed::BadFile(why) => EngineTrouble::BadFile(why),
+        Failed::OldProcessor(lacks) => EngineTrouble::OldProcessor(lacks),
+        Failed::Broken(why) => EngineTrouble::Crashed(why),
+    }
+}
+
+/// What the end of the process means.
+fn end_of(status: ExitStatus) -> ModelError {
+    const KILL: i32 = 9;
+    ModelError::Engine(match (status.signal(), status.code()) {
+        (Some(KILL), _) => EngineTrouble::Killed,
+        (Some(signal), _) => EngineTrouble::Crashed(format!("signal {signal}")),
+        (None, code) => EngineTrouble::Crashed(format!("code {}", code.unwrap_or_default())),
+    })
+}
