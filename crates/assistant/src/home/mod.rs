@@ -72,6 +72,11 @@ impl Home {
         self.dir.join("files")
     }
 
+    /// The files of models that run inside Kai.
+    pub fn models(&self) -> PathBuf {
+        self.dir.join("models")
+    }
+
     pub fn logs(&self) -> PathBuf {
         self.dir.join("logs")
     }

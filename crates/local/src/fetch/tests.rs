@@ -61,7 +61,7 @@ impl Server {
     }
 
     fn hub(&self) -> Hub {
-        Hub::on_loopback(self.port).unwrap()
+        Hub::on_loopback(self.port)
     }
 
     fn ranges(&self) -> Vec<Option<String>> {
@@ -312,7 +312,7 @@ async fn a_proxy_is_used_unless_it_is_not_for_this_host() {
 
 #[test]
 fn only_https_and_tests_are_reached() {
-    let (public, test) = (Hub::public().unwrap(), Hub::on_loopback(1).unwrap());
+    let (public, test) = (Hub::public(), Hub::on_loopback(1));
     for (url, by_public, by_test) in [
         ("https://huggingface.co/a", true, true),
         ("https://cdn.example/a", true, true),

@@ -10,6 +10,8 @@ mod heartbeat;
 mod json;
 mod kit;
 mod ledger;
+#[cfg(feature = "local")]
+mod local;
 mod memory;
 #[cfg(feature = "foss")]
 mod notifications;

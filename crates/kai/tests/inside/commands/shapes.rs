@@ -471,7 +471,7 @@ impl Scene {
             self.see("models_list", "models_list", Value::Null).await;
         }
         let keys = vec![("OPENAI_API_KEY".to_owned(), "sk-1".to_owned())];
-        let around = CallerEnv { locale: String::new(), keys };
+        let around = CallerEnv { keys, ..CallerEnv::default() };
         let call = serde_json::from_value(json!({"cmd": "models_list"})).unwrap();
         let rows = answer(&self.app, call, &around, &Nobody).await.unwrap();
         self.shapes.note("models_list", &rows);
