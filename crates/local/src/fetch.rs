@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::catalogue::{DISK_FOR_OTHERS, Entry};
 use crate::machine;
-use crate::part::{self, Part};
+use crate::part::{self, Finished, Part};
 
 /// The file to download, and how to recognise it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +128,8 @@ impl From<io::Error> for FetchError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull,
+            // Only the lock on the part is not waited for.
+            io::ErrorKind::WouldBlock => Self::Busy,
             _ => Self::Disk(error),
         }
     }
@@ -151,7 +153,7 @@ pub async fn fetch(
     told: OnProgress<'_>,
 ) -> Result<(), FetchError> {
     let (to, bytes, sha256) = (wanted.to.clone(), wanted.bytes, wanted.sha256.clone());
-    if blocking(move || part::is_whole(&to, bytes, &sha256).map_err(Into::into)).await? {
+    if blocking(move || part::is_whole(&to, bytes, &sha256)).await? {
         return Ok(());
     }
     let to = wanted.to.clone();
@@ -167,9 +169,13 @@ pub async fn fetch(
         part = receive(&source, part, told).await?;
     }
     let sha256 = wanted.sha256.clone();
-    blocking(move || part.finish(&sha256)).await?;
-    told(wanted.bytes, wanted.bytes);
-    Ok(())
+    match blocking(move || part.finish(&sha256)).await? {
+        Finished::WrongHash => Err(FetchError::WrongHash),
+        Finished::InPlace => {
+            told(wanted.bytes, wanted.bytes);
+            Ok(())
+        }
+    }
 }
 
 /// How much of a file an interrupted download has received.
@@ -197,9 +203,9 @@ fn has_room(wanted: &Wanted, received: u64) -> Result<(), FetchError> {
 }
 
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, FetchError> + Send + 'static,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, FetchError> {
-    spawn_blocking(work).await.unwrap_or_else(|error| Err(FetchError::Disk(io::Error::other(error))))
+    Ok(spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))?)
 }
 
 fn client(proxies: &Proxies) -> Result<Client, FetchError> {

@@ -7,10 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::io::Errno;
 use sha2::{Digest, Sha256};
-
-use crate::fetch::FetchError;
 
 /// An open part, locked against other downloads of the same file.
 pub(crate) struct Part {
@@ -21,6 +18,13 @@ pub(crate) struct Part {
     to: PathBuf,
 }
 
+/// What became of a part.
+pub(crate) enum Finished {
+    InPlace,
+    /// It is not the file that was wanted, and is deleted.
+    WrongHash,
+}
+
 /// Where the part of a file lies.
 pub(crate) fn beside(to: &Path) -> PathBuf {
     let mut name = to.file_name().unwrap_or_default().to_owned();
@@ -29,8 +33,9 @@ pub(crate) fn beside(to: &Path) -> PathBuf {
 }
 
 impl Part {
-    /// Opens the part of this file, or begins one, and hashes what it holds. Only the owner can read it.
-    pub(crate) fn open(to: &Path) -> Result<Self, FetchError> {
+    /// Opens the part of this file, or begins one, and hashes what it holds. Only the owner can read it. The error is
+    /// `WouldBlock` while another download has it.
+    pub(crate) fn open(to: &Path) -> io::Result<Self> {
         if let Some(folder) = to.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
@@ -40,11 +45,7 @@ impl Part {
         // A link that somebody left here would be written through.
         options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let file = options.open(&at)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(FetchError::Busy),
-            Err(error) => return Err(io::Error::from(error).into()),
-        }
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         let mut part = Self { file, hash: Sha256::new(), length: 0, at, to: to.to_owned() };
         (part.hash, part.length) = digest(&mut part.file)?;
         Ok(part)
@@ -70,17 +71,17 @@ impl Part {
     }
 
     /// Puts the finished file into its place, durably, if its hash is the right one. Otherwise nothing of it stays.
-    pub(crate) fn finish(self, sha256: &str) -> Result<(), FetchError> {
+    pub(crate) fn finish(self, sha256: &str) -> io::Result<Finished> {
         if hex(self.hash) != sha256 {
             fs::remove_file(&self.at)?;
-            return Err(FetchError::WrongHash);
+            return Ok(Finished::WrongHash);
         }
         self.file.sync_all()?;
         fs::rename(&self.at, &self.to)?;
         if let Some(folder) = self.to.parent() {
             File::open(folder)?.sync_all()?;
         }
-        Ok(())
+        Ok(Finished::InPlace)
     }
 
     /// Removes the part.

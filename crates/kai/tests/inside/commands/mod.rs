@@ -22,7 +22,7 @@ mod phones;
 mod refusals;
 mod served;
 mod settings;
-#[cfg(feature = "foss")]
+#[cfg(all(feature = "foss", feature = "local"))]
 mod shapes;
 #[cfg(feature = "foss")]
 mod sms;
