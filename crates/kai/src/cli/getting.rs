@@ -76,8 +76,10 @@ pub(super) fn add(
             .try_instead("kai models get")
     })?;
     // The daemon has another current folder.
-    let whole = std::fs::canonicalize(file)
-        .map_err(|error| Failure::failed(format!("{} cannot be read: {error}.", file.display())))?;
+    let whole = std::fs::canonicalize(file).map_err(|error| {
+        let (file, why) = (file.display(), error.kind());
+        Failure::failed(format!("{file} cannot be read: {why}. Check the path."))
+    })?;
     let file =
         whole.to_str().ok_or_else(|| Failure::usage("The file's path is not valid UTF-8."))?.to_owned();
     let row: ModelRow = ask.caller.ask(Call::Local(LocalCall::Add(NewFile { file, name, context })))?;

@@ -103,7 +103,7 @@ pub(crate) async fn get(
 ) -> Result<ModelRow, Failure> {
     let mut changes = app.downloads.changes();
     let begun = begin(app, env, name).await?;
-    let _ends = begun.then(|| EndsWithCall(Arc::clone(&app.downloads)));
+    let _ends_with_call = begun.map(CancellationToken::drop_guard);
     loop {
         let now = changes.borrow_and_update().clone();
         match now.filter(|download| download.name == name).map(|Download { phase, .. }| phase) {
@@ -120,22 +120,18 @@ pub(crate) async fn get(
     rows.into_iter().find(|row| row.name == name).ok_or_else(|| unknown(name))
 }
 
-/// Stops the download when the call that began it is dropped.
-struct EndsWithCall(Arc<Downloads>);
-
-impl Drop for EndsWithCall {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
-}
-
 fn told(progress: &Progress) -> Event {
     let progress = sizes::progress(progress, Lang::ENGLISH);
     Event::ToolProgress { call: GETTING.to_owned(), tool: GETTING.to_owned(), progress }
 }
 
-/// Begins to download a model, which goes on until it is stopped or Kai ends. False if it is under way already.
-pub(crate) async fn begin(app: &App, env: &CallerEnv, name: &str) -> Result<bool, Failure> {
+/// Begins to download a model, which goes on until it is stopped or Kai ends. Returns what stops it; `None` if it is under
+/// way already.
+pub(crate) async fn begin(
+    app: &App,
+    env: &CallerEnv,
+    name: &str,
+) -> Result<Option<CancellationToken>, Failure> {
     models::no_demo(app)?;
     let entries = &app.downloads.source.entries;
     let entry = entries.iter().find(|entry| entry.name == name).ok_or_else(|| unknown(name))?;
@@ -148,13 +144,13 @@ pub(crate) async fn begin(app: &App, env: &CallerEnv, name: &str) -> Result<bool
     free_name(app, name, &address).await?;
     let stop = app.stop.child_token();
     if let Err(running) = app.downloads.begin(name, entry.bytes, stop.clone()) {
-        return if running == name { Ok(false) } else { Err(Failure::failed(said::local_busy(running))) };
+        return if running == name { Ok(None) } else { Err(Failure::failed(said::local_busy(running))) };
     }
     let proxies = Proxies { https: env.proxy.clone(), none_for: env.no_proxy.clone() };
     let (name, downloads, db) = (name.to_owned(), Arc::clone(&app.downloads), app.db.clone());
-    let job = Job { name, address, wanted, proxies, downloads, db, stop };
+    let job = Job { name, address, wanted, proxies, downloads, db, stop: stop.clone() };
     tokio::spawn(job.run());
-    Ok(true)
+    Ok(Some(stop))
 }
 
 fn unknown(name: &str) -> Failure {

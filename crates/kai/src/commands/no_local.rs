@@ -4,6 +4,7 @@
 
 use kai_assistant::agent::Face;
 use kai_words::said;
+use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::call::local::{Catalogue, NewFile};
@@ -26,7 +27,7 @@ pub(crate) async fn get(_: &App, _: &CallerEnv, _: &str, _: &dyn Face) -> Result
     Err(no_engine())
 }
 
-pub(crate) async fn begin(_: &App, _: &CallerEnv, _: &str) -> Result<bool, Failure> {
+pub(crate) async fn begin(_: &App, _: &CallerEnv, _: &str) -> Result<Option<CancellationToken>, Failure> {
     Err(no_engine())
 }
 

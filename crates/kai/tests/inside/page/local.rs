@@ -72,7 +72,7 @@ fn what_went_wrong_is_said_in_the_card() {
     visitor.until_says("tiny: The downloaded file isn’t the one that Kai knows");
     visitor.press("local-others");
     assert!(visitor.says("huge") && visitor.says("Not tried with Kai yet"));
-    assert!(visitor.says("It needs 1,152,921,571,715 MB of disk space"));
+    assert!(visitor.says("It needs 1,152,921,504,673 MB of disk space"));
 }
 
 #[test]
