@@ -171,7 +171,8 @@ fn crates_know_only_the_crates_below() {
             &["kai-llm", "kai-assistant", "kai-bridges", "rusqlite", "axum", "zbus", "tokio", "reqwest"],
         ),
         ("llm", &["kai-codes", "kai-assistant", "kai-bridges", "rusqlite", "axum", "zbus"]),
-        ("assistant", &["kai-bridges", "axum", "zbus", "clap"]),
+        ("local", &["kai-codes", "kai-assistant", "kai-bridges", "kai-words", "rusqlite", "axum", "zbus"]),
+        ("assistant", &["kai-bridges", "kai-local", "axum", "zbus", "clap"]),
         ("bridges", &["axum", "clap", "rusqlite"]),
     ];
     for (name, forbidden) in below {
@@ -227,13 +228,15 @@ fn nothing_but_the_door_and_the_bridges_knows_of_approvals_and_senders() {
         ),
         // A door for tests: no real Kai fetches pages of its own machine.
         ("with_stand_ins", &["assistant/src/web/client.rs"]),
+        // Nor does one download models from it.
+        ("on_loopback", &["local/src/fetch"]),
         (
             "Tap { draft: ",
             &["assistant/src/outbox/door/", "assistant/src/ledger/mod.rs", "kai/src/commands/drafts/mod.rs"],
         ),
     ];
     for (word, files) in allowed {
-        for name in ["codes", "llm", "assistant", "bridges", "kai"] {
+        for name in ["codes", "llm", "local", "assistant", "bridges", "kai"] {
             for file in sources(&crates.join(name).join("src")) {
                 let path = file.strip_prefix(&crates).unwrap().to_str().unwrap().to_owned();
                 let says = code(&file)

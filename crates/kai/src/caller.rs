@@ -32,6 +32,9 @@ const _: () = assert!(
     "a test must end first"
 );
 
+/// What a watched call says that ended with Ctrl-C.
+pub(crate) const CANCELLED: &str = "Cancelled.";
+
 /// The caller's side of a home: asks its daemon, or opens the store itself if none is running.
 pub(crate) struct Caller {
     pub(crate) home: Home,
@@ -135,7 +138,7 @@ async fn here(app: &App, call: Call, watcher: &Arc<dyn Watcher>) -> Result<serde
     let face = LocalFace { watcher, language: App::lang(&app.values().await?, &app.env) };
     let answered = tokio::select! {
         answered = answer(app, call, &app.env, &face) => answered,
-        _ = tokio::signal::ctrl_c() => Err(Failure::failed("Cancelled.")),
+        _ = tokio::signal::ctrl_c() => Err(Failure::failed(CANCELLED)),
     };
     noted::note_quietly(app).await;
     answered
@@ -155,7 +158,7 @@ async fn there(
         let line = tokio::select! {
             line = lines.next_line() => line.map_err(|e| broken(&e))?,
             // The daemon notices that we disconnect and stops the turn.
-            _ = tokio::signal::ctrl_c() => return Err(Failure::failed("Cancelled.")),
+            _ = tokio::signal::ctrl_c() => return Err(Failure::failed(CANCELLED)),
         };
         let line = line.ok_or_else(|| broken(&std::io::ErrorKind::UnexpectedEof.into()))?;
         match serde_json::from_str(&line).map_err(|_| other_version())? {
@@ -165,7 +168,7 @@ async fn there(
                 let call = ToolCall { id: CallId(String::new()), name: tool, arguments, signature: None };
                 let yes = tokio::select! {
                     yes = ask_person(watcher, ApprovalRequest { call, about }) => yes,
-                    _ = tokio::signal::ctrl_c() => return Err(Failure::failed("Cancelled.")),
+                    _ = tokio::signal::ctrl_c() => return Err(Failure::failed(CANCELLED)),
                 };
                 let word = Word::Allow { yes: yes.unwrap_or(false) };
                 to.write_all(&json_line(&word)?).await.map_err(|e| broken(&e))?;

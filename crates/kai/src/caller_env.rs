@@ -3,7 +3,7 @@
 use kai_bridges::Environment;
 use serde::{Deserialize, Serialize};
 
-/// The caller's locale and model keys. They are sent with the call, so that the daemon gives the same answer as the
+/// The caller's locale, model keys and proxy. They are sent with the call, so that the daemon gives the same answer as the
 /// command itself would. Only the socket's owner can read them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CallerEnv {
@@ -11,6 +11,12 @@ pub(crate) struct CallerEnv {
     pub(crate) locale: String,
     /// Environment variables with model keys, as name and value.
     pub(crate) keys: Vec<(String, String)>,
+    /// The proxy for downloads, from `HTTPS_PROXY` or `ALL_PROXY`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) proxy: Option<String>,
+    /// The hosts that are reached without it, from `NO_PROXY`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) no_proxy: Option<String>,
 }
 
 /// The environment of this process. Empty in tests, so that the developer's own has no effect.
@@ -18,7 +24,10 @@ pub(crate) fn here() -> CallerEnv {
     if cfg!(test) {
         return CallerEnv::default();
     }
-    CallerEnv { locale: locale(), keys: keys() }
+    // Programs agree on neither case, so both are common.
+    let either = |name: &str| set(name).or_else(|| set(&name.to_lowercase()));
+    let proxy = either("HTTPS_PROXY").or_else(|| either("ALL_PROXY"));
+    CallerEnv { locale: locale(), keys: keys(), proxy, no_proxy: either("NO_PROXY") }
 }
 
 /// The environment for the programs that we start, without model keys.

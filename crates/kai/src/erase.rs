@@ -11,7 +11,7 @@ use crate::home::keyring;
 pub(crate) const WORDS: &str = "erase everything";
 
 /// The files and folders that Kai creates in its home; nothing else in the folder is touched.
-const OURS: [&str; 18] = [
+const OURS: [&str; 19] = [
     "kai.db",
     "kai.db-wal",
     "kai.db-shm",
@@ -28,6 +28,7 @@ const OURS: [&str; 18] = [
     "copies",
     "logs",
     "files",
+    "models",
     "kai.db-journal",
     DEMO,
 ];

@@ -9,8 +9,7 @@ use kai_assistant::home::KeyError;
 use kai_words::Said;
 
 /// The command for somebody who has no model yet.
-pub(crate) const SET_UP_A_MODEL: &str =
-    "kai models add ollama --model qwen3 (all services: kai models add --help)";
+pub(crate) const SET_UP_A_MODEL: &str = "kai models get (on this computer), or kai models add ollama --model qwen3 (all services: kai models add --help)";
 
 /// A message that says what went wrong and what to do, with the exit code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,11 +2,18 @@
 //! which runs in a process of its own.
 
 mod calls;
+pub mod catalogue;
 mod engine;
+pub mod fetch;
 mod frame;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
+pub mod gguf;
 mod line;
+pub mod machine;
 mod model;
 mod order;
+mod part;
 mod prompt;
 mod running;
 mod states;

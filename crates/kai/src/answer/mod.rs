@@ -11,12 +11,13 @@ use kai_words::Lang;
 use serde_json::Value;
 
 use crate::app::{App, sessions};
+use crate::call::local::LocalCall;
 use crate::call::signin::Revoked;
 use crate::call::{Call, json};
 use crate::caller_env::CallerEnv;
 use crate::commands::{
-    alarms, chats, codes, doctor, drafts, email, guests, heartbeat, ledger, mcp, memory, models, settings,
-    status, tasks, tools, transfer, visit,
+    alarms, chats, codes, doctor, drafts, email, guests, heartbeat, ledger, local, mcp, memory, model_files,
+    models, settings, status, tasks, tools, transfer, visit,
 };
 use crate::failure::Failure;
 
@@ -76,6 +77,7 @@ pub(crate) async fn answer(
         Call::ModelsPictures { name, pictures } => {
             json(models::set_pictures(app, env, name, &pictures).await?)
         }
+        Call::Local(call) => local(app, call, env, face).await,
         Call::Drafts(call) => drafts::answer(app, call).await,
         Call::Email(call) => email::answer(app, call).await,
         Call::ChatsCodes { chat, show } => json(codes::show(app, chat, show).await?),
@@ -84,6 +86,15 @@ pub(crate) async fn answer(
         Call::Guests(call) => guests::answer(app, call).await,
         Call::Guest(call) => json(guests::host(app, call).await?),
         Call::Messages(call) => messages::answer(app, call).await,
+    }
+}
+
+async fn local(app: &App, call: LocalCall, env: &CallerEnv, face: &dyn Face) -> Result<Value, Failure> {
+    match call {
+        LocalCall::Catalogue => json(local::catalogue(app).await?),
+        LocalCall::Get { name } => json(local::get(app, env, &name, face).await?),
+        LocalCall::Add(new) => json(local::add(app, env, new).await?),
+        LocalCall::DeleteFile { file } => json(model_files::delete(app, &file).await?),
     }
 }
 

@@ -1,5 +1,8 @@
 //! An opened home and everything that commands, the daemon and the page work with. [`wire`](crate::wire) builds it.
 
+#[cfg_attr(not(feature = "local"), path = "no_catalogue.rs")]
+pub(crate) mod catalogue;
+pub(crate) mod downloads;
 pub(crate) mod facts;
 pub(crate) mod last_noted;
 pub(crate) mod mail;
@@ -30,6 +33,7 @@ use kai_words::Lang;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use self::downloads::Downloads;
 use self::last_noted::LastNoted;
 use self::mail::Mail;
 use self::messages::Messages;
@@ -68,6 +72,8 @@ pub(crate) struct App {
     pub(crate) mail: Option<Mail>,
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
     pub(crate) messages: Messages,
+    /// The download of a model, if any.
+    pub(crate) downloads: Arc<Downloads>,
     /// How many pages are open in browsers.
     pub(crate) pages: watch::Sender<usize>,
     /// Set in the daemon only.

@@ -12,6 +12,7 @@ pub(crate) mod email;
 pub(crate) mod guests;
 pub(crate) mod heartbeat;
 pub(crate) mod ledger;
+pub(crate) mod local;
 pub(crate) mod mcp;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
@@ -40,6 +41,7 @@ use self::drafts::DraftsCall;
 use self::email::EmailCall;
 use self::guests::{GuestCall, GuestsCall};
 use self::ledger::LedgerCall;
+use self::local::LocalCall;
 use self::mcp::McpCall;
 use self::messages::MessagesCall;
 use self::models::NewModel;
@@ -184,6 +186,8 @@ pub(crate) enum Call {
         /// `yes`, `no` or `auto`, as typed.
         pictures: String,
     },
+    /// About models that run inside Kai.
+    Local(LocalCall),
     Drafts(DraftsCall),
     Email(EmailCall),
     /// Shows one-time codes to the model in a conversation, or hides them again.
@@ -205,7 +209,7 @@ impl Call {
     /// Whether progress is shown while it runs, and it is cancelled when its caller disconnects. All other calls run to
     /// completion.
     pub(crate) fn watched(&self) -> bool {
-        matches!(self, Self::Ask { .. } | Self::ToolsTry { .. })
+        matches!(self, Self::Ask { .. } | Self::ToolsTry { .. } | Self::Local(LocalCall::Get { .. }))
     }
 }
 

@@ -6,6 +6,8 @@ use kai_assistant::models::window::WindowSource;
 use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
+use super::local::ModelFile;
+
 /// A model to add, as the user typed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NewModel {
@@ -77,6 +79,12 @@ pub(crate) struct ModelRemoved {
     pub(crate) removed: String,
     /// Heartbeats were set to use this model; they now use the others in their order.
     pub(crate) heartbeat_reset: bool,
+    /// The file of a model that ran inside Kai, if Kai downloaded it and no other model uses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<ModelFile>,
+    /// Whether that file was deleted as well.
+    #[serde(default)]
+    pub(crate) file_deleted: bool,
 }
 
 /// The result of `kai models test` for one model.

@@ -8,6 +8,7 @@ mod drafts;
 mod email;
 #[cfg(feature = "foss")]
 mod erasing;
+mod getting;
 mod guests;
 mod key;
 mod ledger;
@@ -50,11 +51,12 @@ use crate::call::Call;
 use crate::call::doctor::Check;
 use crate::call::heartbeat::{DryRun, HeartbeatRan};
 use crate::call::ledger::{LedgerCall, LedgerCheck};
-use crate::call::models::{ModelRemoved, ModelRow, ModelTest, NewModel};
+use crate::call::models::{ModelRow, ModelTest, NewModel};
 use crate::call::settings::{SettingRow, ToolAnswer};
 use crate::call::signin::{Revoked, SignInLink};
 use crate::caller::Caller;
 use crate::cli::asking::Cli;
+use crate::cli::getting::FileChoice;
 use crate::commands::{doctor, visit};
 use crate::daemon::{self, Listen};
 use crate::failure::Failure;
@@ -241,7 +243,23 @@ impl Cli {
     fn models(&self, command: ModelsCommand) -> Result<ExitCode, Failure> {
         match command {
             ModelsCommand::List => self.show(Call::ModelsList, |rows: &Vec<_>| show::models(rows)),
-            ModelsCommand::Add { preset, name, base_url, model, context, pictures, key_stdin } => {
+            ModelsCommand::Get { name } => getting::get(self, name),
+            ModelsCommand::Add { preset, file, name, context, .. } if preset == models::BUILT_IN => {
+                getting::add(self, file.as_deref(), name, context)
+            }
+            ModelsCommand::Add { file: Some(_), .. } => Err(Failure::usage(
+                "Only a model on this computer is a file: kai models add local --file FILE.gguf",
+            )),
+            ModelsCommand::Add {
+                preset,
+                name,
+                base_url,
+                model,
+                context,
+                pictures,
+                key_stdin,
+                file: None,
+            } => {
                 let key = args::model_key(&preset, base_url.as_deref(), key_stdin)?;
                 self.add_model(NewModel { preset, name, base_url, model, key, context, pictures })
             }
@@ -258,13 +276,13 @@ impl Cli {
                 self.print(&tests, |tests| show::model_tests(tests));
                 Ok(ExitCode::from(u8::from(tests.iter().any(|test| !test.works))))
             }
-            ModelsCommand::Remove { name } => {
-                let gone: ModelRemoved = self.caller.ask(Call::ModelsRemove { name })?;
-                if gone.heartbeat_reset {
-                    out::note("Heartbeats used this model. They now use the first available one.");
-                }
-                self.print(&gone, |gone| format!("Removed {}.\n", out::visible(&gone.removed)));
-                Ok(ExitCode::SUCCESS)
+            ModelsCommand::Remove { name, delete_file, keep_file } => {
+                let choice = match (delete_file, keep_file) {
+                    (true, _) => FileChoice::Delete,
+                    (false, true) => FileChoice::Keep,
+                    (false, false) => FileChoice::Ask,
+                };
+                getting::remove(self, name, choice)
             }
             ModelsCommand::First { name } => self.tell(
                 Call::ModelsFirst { name },

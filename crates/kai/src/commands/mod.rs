@@ -14,10 +14,13 @@ pub(crate) mod headline;
 pub(crate) mod heartbeat;
 pub(crate) mod inbox;
 pub(crate) mod ledger;
+#[cfg_attr(not(feature = "local"), path = "no_local.rs")]
+pub(crate) mod local;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
+pub(crate) mod model_files;
 pub(crate) mod models;
 pub(crate) mod noted;
 #[cfg(feature = "foss")]
@@ -27,6 +30,7 @@ pub(crate) mod phones;
 pub(crate) mod replies;
 pub(crate) mod settings;
 pub(crate) mod shell;
+pub(crate) mod sizes;
 #[cfg(feature = "foss")]
 pub(crate) mod sms;
 pub(crate) mod status;

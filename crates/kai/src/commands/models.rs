@@ -15,7 +15,7 @@ use kai_llm::{Config, Key, Message, Model, ModelError, Preset, Request, connect,
 use kai_words::{Said, said};
 use rusqlite::Transaction;
 
-use super::messages;
+use super::{messages, model_files};
 use crate::app::{App, facts};
 use crate::call::models::{ModelOrigin, ModelRemoved, ModelRow, ModelTest, NewModel};
 use crate::caller_env::CallerEnv;
@@ -36,7 +36,7 @@ fn surroundings(env: &CallerEnv) -> Surroundings {
 }
 
 /// Refuses in the demo, which contacts no model outside, whatever keys are set.
-fn no_demo(app: &App) -> Result<(), Failure> {
+pub(super) fn no_demo(app: &App) -> Result<(), Failure> {
     if app.home.is_demo() {
         return Err(Failure::failed(said::models_only_script()));
     }
@@ -211,6 +211,7 @@ pub(crate) fn repair(name: &str, preset: &str) -> String {
     match models::preset(preset).map(|preset| (&preset.id, preset.key_env.first())) {
         Some((id, Some(variable))) => format!("kai models add {id}, or set {variable}"),
         Some((id, None)) => format!("kai models add {id}"),
+        None if preset == models::BUILT_IN => format!("kai models get {name}"),
         None => format!("kai models remove {name}"),
     }
 }
@@ -393,7 +394,7 @@ fn typed_pictures(typed: &str) -> Result<Option<bool>, Failure> {
 }
 
 /// The context window that was typed; `None` lets Kai find it out.
-fn typed_window(typed: &str) -> Result<Option<usize>, Failure> {
+pub(super) fn typed_window(typed: &str) -> Result<Option<usize>, Failure> {
     window::typed(typed).map_err(|_| {
         let wrong = said::models_context_wrong(window::SMALLEST, window::LARGEST);
         Failure::usage(wrong).try_instead("auto, to let Kai detect it")
@@ -401,7 +402,7 @@ fn typed_window(typed: &str) -> Result<Option<usize>, Failure> {
 }
 
 /// Checks a model's name. It must be one short line, because it is shown in lists and told to the model.
-fn name(typed: &str) -> Result<String, Failure> {
+pub(super) fn name(typed: &str) -> Result<String, Failure> {
     let name = typed.trim();
     if name.is_empty() || name.chars().count() > 60 || name.chars().any(char::is_control) {
         return Err(Failure::usage(said::models_name_wrong()));
@@ -444,7 +445,8 @@ pub(crate) struct Removed {
 /// [`remove_undoable`] for commands, which have no undo.
 pub(crate) async fn remove(app: &App, name: String) -> Result<ModelRemoved, Failure> {
     let Removed { model, heartbeat_reset, .. } = remove_undoable(app, name).await?;
-    Ok(ModelRemoved { removed: model.name, heartbeat_reset })
+    let file = model_files::left_behind(app, &model).await?;
+    Ok(ModelRemoved { removed: model.name, heartbeat_reset, file, file_deleted: false })
 }
 
 /// Removes a model. If heartbeats were set to use it, they use the others again, unless the environment still provides

@@ -137,6 +137,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
     }
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     stop.cancel();
+    app.downloads.stop();
     // Let a send that the user approved finish; cut off, its draft could only say that it may have been sent.
     app.door.rest(SEND_GRACE).await;
     ring_out(&app, ringing).await;

@@ -25,7 +25,9 @@ use super::turns::TurnInput;
 use super::view::{self, Place, View};
 use super::{attach, dialogs, drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, side};
 use crate::app::sessions::Session;
-use crate::commands::models;
+use crate::call::local::Catalogue;
+use crate::commands::sizes::size;
+use crate::commands::{local, models};
 
 type Signed = Extension<Option<Session>>;
 
@@ -217,19 +219,53 @@ async fn beginning(web: &Web, view: &View<'_>) -> Markup {
                         @for idea in ideas { li { button type="button" data-idea data-testid="idea" { (idea) } } }
                     }
                 }
-                None => (no_model(rows.first().and_then(|row| row.why_not.as_ref()), view.csrf, lang)),
+                None => (no_model(web, rows.first().and_then(|row| row.why_not.as_ref()), view.csrf, lang).await),
             }
         }
     }
 }
 
-fn no_model(why_not: Option<&Said>, csrf: &str, lang: Lang) -> Markup {
+/// The ways to a model: one on this computer first, then a service or a server, then the demo.
+async fn no_model(web: &Web, why_not: Option<&Said>, csrf: &str, lang: Lang) -> Markup {
+    let here = local::catalogue(&web.app).await.ok().filter(|all| all.recommended.is_some());
+    let is_running = web.app.downloads.running().is_some();
     html! {
         h2 { (lang.chat_no_model()) }
         @if let Some(why) = why_not { p { (rich(why, lang, |name| html! { bdi { (name) } })) } }
         p class="quiet" { (lang.chat_no_model_why()) }
-        a class="button primary" href="/settings/models" data-testid="set-up-model" { (lang.chat_set_up_model()) }
+        @if is_running {
+            p role="status" { (lang.chat_downloading()) }
+            a class="button primary" href="/settings/models#here" data-testid="download-see" { (lang.chat_downloading_see()) }
+        } @else if let Some(all) = &here {
+            (use_here(all, csrf, lang))
+        }
+        @if here.is_some() {
+            a class="button" href="/settings/models#add" data-testid="set-up-model" { (lang.chat_add_key()) }
+        } @else {
+            a class="button primary" href="/settings/models" data-testid="set-up-model" { (lang.chat_set_up_model()) }
+        }
         (messages::try_demo(csrf, lang))
+    }
+}
+
+/// Offers to download the model that fits this machine. The page of models then shows the progress.
+fn use_here(all: &Catalogue, csrf: &str, lang: Lang) -> Markup {
+    let machine = &all.machine;
+    let of = |bytes| size(bytes, lang);
+    html! {
+        @for row in all.models.iter().filter(|row| row.recommended) {
+            form method="post" action="/settings/local/get" {
+                input type="hidden" name="csrf" value=(csrf);
+                input type="hidden" name="page" value="models";
+                input type="hidden" name="card" value="here";
+                input type="hidden" name="name" value=(row.name);
+                button type="submit" class="primary" data-testid="use-here" { (lang.chat_use_here(of(row.bytes))) }
+            }
+            p class="quiet" data-testid="use-here-why" {
+                (lang.local_machine(of(machine.memory), machine.cores, of(machine.disk_free.unwrap_or_default())))
+                " " (lang.chat_would_use(&row.name))
+            }
+        }
     }
 }
 

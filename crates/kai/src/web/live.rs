@@ -359,6 +359,18 @@ pub(super) async fn notice_servers(web: Web) {
     }
 }
 
+/// How often open pages are told how far a download is.
+const DOWNLOAD: Duration = Duration::from_millis(500);
+
+/// Tells open pages how far a download is, which is not in the store.
+pub(super) async fn notice_downloads(web: Web) {
+    let mut changes = web.app.downloads.changes();
+    while changes.changed().await.is_ok() {
+        web.turns.move_on();
+        tokio::time::sleep(DOWNLOAD).await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

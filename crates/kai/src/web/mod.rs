@@ -83,10 +83,12 @@ pub(crate) async fn serve(
     let web = Web { app, address, turns, bin, ephemeral, stop: stop.clone(), demo: DemoChild::default() };
     let noticing = tokio::spawn(live::notice_others(web.clone()));
     let servers = tokio::spawn(live::notice_servers(web.clone()));
+    let downloads = tokio::spawn(live::notice_downloads(web.clone()));
     messages::begin(&web);
     connections::serve(listener, router(web.clone()), stop).await;
     noticing.abort();
     servers.abort();
+    downloads.abort();
     messages::end(&web);
 }
 

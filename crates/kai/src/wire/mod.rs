@@ -33,6 +33,7 @@ use kai_llm::{Http, Limits};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::app::downloads::Downloads;
 use crate::app::last_noted::LastNoted;
 use crate::app::mail::Mail;
 use crate::app::messages::{ANSWERABLE, Messages};
@@ -127,6 +128,7 @@ fn put_together(opened: Opened, internet: &Internet) -> App {
         inbox,
         mail,
         messages,
+        downloads: Downloads::new(),
         pages: watch::Sender::default(),
         daemon: None,
         erase: CancellationToken::new(),

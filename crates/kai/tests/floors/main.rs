@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use imports::Crate;
 
-const CRATES: [&str; 6] = ["words", "codes", "llm", "assistant", "bridges", "kai"];
+const CRATES: [&str; 7] = ["words", "codes", "llm", "local", "assistant", "bridges", "kai"];
 
 /// The rooms of `crates/kai` from the ground up. One floor's rooms do not know each other.
 const ROOF: &[&[&str]] = &[

@@ -307,7 +307,7 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed(browser: &B
     let daemon = Daemon::start(program(&replaced, home.path()).args(["serve", "--port", "0"]));
     std::fs::remove_file(&replaced).unwrap();
     browser.enter(&daemon);
-    browser.until_says("Set up a model");
+    browser.until_says("No model is set up yet");
     check(browser, "no model");
     say(browser, "Hello?");
     browser.until(

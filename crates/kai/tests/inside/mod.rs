@@ -2,5 +2,7 @@
 //! terminal, a bus or a browser is in `tests/frame`.
 
 mod commands;
+#[cfg(feature = "local")]
+mod hub;
 mod page;
 mod server;

@@ -127,7 +127,7 @@ pub(super) enum Command {
     /// Set up language models
     #[command(
         subcommand,
-        after_help = "Examples:\n  kai models add ollama --model qwen3\n  kai models add openai      (asks for the API key)\n  kai models add gemini --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
+        after_help = "Examples:\n  kai models get qwen2.5-1.5b      (runs on this computer, no account)\n  kai models add ollama --model qwen3\n  kai models add openai      (asks for the API key)\n  kai models add gemini --key-stdin < key.txt\n  kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any\n  kai models test"
     )]
     Models(ModelsCommand),
     /// Use tools of MCP servers, and let other programs use Kai's
@@ -388,6 +388,14 @@ pub(super) enum ModelsCommand {
     /// List the models in the order Kai asks them
     #[command(after_help = "Examples:\n  kai models list\n  kai models list --json")]
     List,
+    /// List models that run on this computer, or download one and add it
+    #[command(
+        after_help = "Examples:\n  kai models get                  (lists them and says which one fits)\n  kai models get qwen2.5-1.5b\n\nCtrl-C stops the download; the same command continues it."
+    )]
+    Get {
+        /// Name of the model, from the list [default: list them]
+        name: Option<String>,
+    },
     /// Add a model, or change the one with the same name
     #[command(after_help = models_help())]
     Add {
@@ -411,6 +419,9 @@ pub(super) enum ModelsCommand {
         /// Read the API key from standard input; on a terminal, Kai asks for it instead
         #[arg(long)]
         key_stdin: bool,
+        /// The GGUF file of a model that Kai runs itself (with the preset local)
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
     },
     /// Set a model's context window, or let Kai detect it again
     #[command(after_help = "Examples:\n  kai models context ollama 32768\n  kai models context ollama auto")]
@@ -437,10 +448,18 @@ pub(super) enum ModelsCommand {
         name: Option<String>,
     },
     /// Remove a model and its API key
-    #[command(after_help = "Example:\n  kai models remove openai")]
+    #[command(
+        after_help = "Examples:\n  kai models remove openai\n  kai models remove qwen2.5-1.5b --delete-file"
+    )]
     Remove {
         /// Name of the model, from `kai models list`
         name: String,
+        /// Also delete the file that Kai downloaded for it; on a terminal, Kai asks
+        #[arg(long, conflicts_with = "keep_file")]
+        delete_file: bool,
+        /// Keep that file without asking
+        #[arg(long)]
+        keep_file: bool,
     },
     /// Make Kai ask this model first
     #[command(after_help = "Example:\n  kai models first ollama")]
@@ -462,7 +481,8 @@ fn models_help() -> String {
         format!("  {:<18} {} ({model}{key})", preset.id, preset.name)
     };
     let presets = kai_llm::presets().iter().map(line).collect::<Vec<_>>().join("\n");
-    format!("{ADD_EXAMPLES}\n\nPresets:\n{presets}")
+    let own = format!("  {:<18} a GGUF file that Kai runs itself (needs --file)", models::BUILT_IN);
+    format!("{ADD_EXAMPLES}\n\nPresets:\n{presets}\n{own}")
 }
 
 const ADD_EXAMPLES: &str = "\
@@ -470,6 +490,7 @@ Examples:
   kai models add openai          (asks for the API key)
   kai models add gemini --key-stdin < key.txt
   kai models add ollama --model qwen3
+  kai models add local --file ~/model.gguf
   kai models add openai-compatible --base-url http://127.0.0.1:8080/v1 --model any --context 32768";
 
 /// The key of a model: asked for on a terminal, else from standard input if that was typed. `None` if there is none.

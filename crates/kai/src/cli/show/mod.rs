@@ -1,5 +1,6 @@
 //! Formats answers as text for people.
 
+pub(super) mod local;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(super) mod messages;
 #[cfg(feature = "foss")]
@@ -14,8 +15,8 @@ use kai_assistant::ledger::{GuestEvent, PhoneEvent, Record, SentFile};
 use kai_assistant::legible::{folded_line, thousands};
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
-use kai_assistant::models::is_unencrypted;
 use kai_assistant::models::vision::Vision;
+use kai_assistant::models::{BUILT_IN, is_unencrypted};
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 use kai_words::Said;
@@ -561,8 +562,8 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
             Vision::No => "; cannot see pictures",
             Vision::Unknown => "",
         };
-        let at = visible(&row.base_url);
-        let about = format!("{} at {at}{from} ({leaves}{context}{sees})", visible(&row.model));
+        let at = place(row);
+        let about = format!("{} {at}{from} ({leaves}{context}{sees})", visible(&row.model));
         let state = row
             .why_not
             .as_ref()
@@ -571,6 +572,14 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
         (visible(&row.name), about + &state)
     };
     columns(&rows.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Where a model is.
+fn place(row: &ModelRow) -> String {
+    if row.preset == BUILT_IN {
+        return format!("on this computer, {}", visible(&row.base_url));
+    }
+    format!("at {}", visible(&row.base_url))
 }
 
 pub(super) fn model_tests(tests: &[ModelTest]) -> String {

@@ -19,6 +19,7 @@ mod form;
 mod general;
 mod guests;
 mod ledger;
+mod local;
 mod models;
 mod parts;
 mod phones;
@@ -85,6 +86,7 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .route("/settings", get(async || Redirect::to(FIRST)))
         .merge(agent::routes())
         .merge(models::routes())
+        .merge(local::routes())
         .merge(general::routes())
         .merge(guests::routes())
         .merge(ledger::routes())

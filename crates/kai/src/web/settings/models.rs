@@ -10,7 +10,7 @@ use kai_assistant::legible::visible;
 use kai_assistant::models::store::Move;
 use kai_assistant::models::vision::Vision;
 use kai_assistant::models::window::WindowSource;
-use kai_assistant::models::{is_unencrypted, preset};
+use kai_assistant::models::{BUILT_IN, is_unencrypted, preset};
 use kai_llm::{Preset, presets};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
@@ -18,6 +18,7 @@ use maud::{Markup, html};
 use super::context::PageContext;
 use super::ephemeral::Trial;
 use super::form::Form;
+use super::local;
 use super::parts::{Button, Region, button, form, naming};
 use crate::call::Call;
 use crate::call::models::{ModelOrigin, ModelRow, NewModel};
@@ -39,6 +40,7 @@ pub(super) fn routes() -> Router<Web> {
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
     let rows = models::rows(&ctx.web.app, &ctx.web.app.env).await?;
     let mut regions = vec![Region::card("models", ctx.lang.models_list(), list(ctx, &rows))];
+    regions.extend(local::region(ctx).await?);
     // The demo only uses its scripted model.
     let add = if ctx.web.app.home.is_demo() {
         html! { p { (ctx.lang.models_demo()) } }
@@ -116,6 +118,7 @@ fn tags(row: &ModelRow, lang: Lang) -> Vec<&'static str> {
         ModelOrigin::Added => None,
     };
     let local = match (row.local, is_unencrypted(&row.base_url)) {
+        (true, _) if row.preset == BUILT_IN => lang.local_here(),
         (true, _) => lang.models_stays(),
         (false, false) => lang.models_sends(),
         (false, true) => lang.models_sends_open(),
@@ -165,7 +168,10 @@ fn acts(ctx: &PageContext<'_>, row: &ModelRow, stands: Stands, trial: Option<&Tr
     html! {
         @if !asking && row.origin != ModelOrigin::Demo { (act("/settings/models/test", lang.models_test(), "model-test")) }
         @if row.origin == ModelOrigin::Added {
-            a class="button" href=(format!("{change}#models")) data-show data-testid="model-change" { (if opened { lang.models_cancel() } else { lang.models_change() }) }
+            // The file of a model that runs inside Kai is all there is to it.
+            @if row.preset != BUILT_IN {
+                a class="button" href=(format!("{change}#models")) data-show data-testid="model-change" { (if opened { lang.models_cancel() } else { lang.models_change() }) }
+            }
             (act("/settings/models/remove", lang.models_remove(), "model-remove"))
             @if stands.of > 1 {
                 (round("up", lang.models_up(), icons::send(), stands.at > 0))

@@ -10,6 +10,8 @@ mod heartbeat;
 mod json;
 mod kit;
 mod ledger;
+#[cfg(feature = "local")]
+mod local;
 mod memory;
 #[cfg(feature = "foss")]
 mod notifications;
@@ -20,7 +22,7 @@ mod phones;
 mod refusals;
 mod served;
 mod settings;
-#[cfg(feature = "foss")]
+#[cfg(all(feature = "foss", feature = "local"))]
 mod shapes;
 #[cfg(feature = "foss")]
 mod sms;

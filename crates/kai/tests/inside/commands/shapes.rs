@@ -23,6 +23,7 @@ use crate::answer::answer;
 use crate::app::{App, Role, Running};
 use crate::caller_env::CallerEnv;
 use crate::commands::notifications;
+use crate::inside::hub::PlayedHub;
 use crate::inside::server::PlayedServer;
 use crate::machine::Machine;
 
@@ -471,7 +472,7 @@ impl Scene {
             self.see("models_list", "models_list", Value::Null).await;
         }
         let keys = vec![("OPENAI_API_KEY".to_owned(), "sk-1".to_owned())];
-        let around = CallerEnv { locale: String::new(), keys };
+        let around = CallerEnv { keys, ..CallerEnv::default() };
         let call = serde_json::from_value(json!({"cmd": "models_list"})).unwrap();
         let rows = answer(&self.app, call, &around, &Nobody).await.unwrap();
         self.shapes.note("models_list", &rows);
@@ -479,6 +480,20 @@ impl Scene {
         self.see("models_first", "models_first", json!({"name": "mine"})).await;
         self.house().await;
         self.see("models_remove", "models_remove", json!({"name": "mine"})).await;
+    }
+
+    /// A model that runs inside Kai, downloaded and given up.
+    async fn local(&mut self) {
+        self.see("models_catalogue", "local", json!("catalogue")).await;
+        self.see("models_get", "local", json!({"get": {"name": "tiny"}})).await;
+        self.see("models_catalogue", "local", json!("catalogue")).await;
+        let file = self.app.home.models().join("tiny.gguf");
+        let new = json!({"file": file.to_str().unwrap(), "name": "again", "context": null});
+        self.see("models_add_file", "local", json!({"add": new})).await;
+        for name in ["tiny", "again"] {
+            self.see("models_remove", "models_remove", json!({"name": name})).await;
+        }
+        self.see("models_delete_file", "local", json!({"delete_file": {"file": "tiny.gguf"}})).await;
     }
 }
 
@@ -514,6 +529,8 @@ async fn the_json_of_commands_is_as_it_was_recorded() {
     let mut plain = Scene::of(clock.clone(), App::for_tests(clock));
     plain.shapes = demo.shapes;
     plain.models().await;
+    Arc::get_mut(&mut plain.app).unwrap().downloads = PlayedHub::start().downloads();
+    plain.local().await;
     plain.phones().await;
 
     let clock = self::clock();

@@ -71,6 +71,12 @@ impl House {
         self.runtime.block_on(work)
     }
 
+    /// On a machine that has nothing, with something else about the app.
+    #[cfg(feature = "local")]
+    pub(super) fn with(change: impl FnOnce(&mut App)) -> Self {
+        Self::built(|_| Machine::default(), change)
+    }
+
     fn built(machine: impl FnOnce(Arc<ManualClock>) -> Machine, change: impl FnOnce(&mut App)) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.unwrap();

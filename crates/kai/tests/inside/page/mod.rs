@@ -18,6 +18,8 @@ mod house;
 mod inbox;
 mod ledger;
 mod list;
+#[cfg(feature = "local")]
+mod local;
 mod model;
 mod models;
 #[cfg(feature = "foss")]
