@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::detail::{Detail, Hint};
-use crate::model::{Delta, Deltas, Replying};
+use crate::model::{Delta, Deltas, Judging, Replying, Scale};
 use crate::{CallId, Model, ModelError, Place, Reply, Request, ToolCall, Usage};
 
 /// How the model responds to one request.
@@ -72,6 +72,9 @@ impl Act {
 /// Chooses the act for a request.
 type Rule = Box<dyn Fn(&Request) -> Act + Send + Sync>;
 
+/// Says by how much the first of two answers is likelier.
+type Taste = Box<dyn Fn(&Request) -> Result<f32, ModelError> + Send + Sync>;
+
 enum Script {
     List(Mutex<VecDeque<Act>>),
     Rule(Rule),
@@ -83,6 +86,9 @@ pub struct Scripted {
     seen: Mutex<Vec<Request>>,
     window: usize,
     place: Option<Place>,
+    scale: Scale,
+    taste: Option<Taste>,
+    judged: Mutex<Vec<Request>>,
 }
 
 impl Scripted {
@@ -96,7 +102,15 @@ impl Scripted {
     }
 
     fn playing(script: Script) -> Self {
-        Self { script, seen: Mutex::default(), window: 128_000, place: None }
+        Self {
+            script,
+            seen: Mutex::default(),
+            window: 128_000,
+            place: None,
+            scale: Scale::Full,
+            taste: None,
+            judged: Mutex::default(),
+        }
     }
 
     #[must_use]
@@ -110,6 +124,28 @@ impl Scripted {
     pub fn at(mut self, place: Place) -> Self {
         self.place = Some(place);
         self
+    }
+
+    /// Makes it a small model.
+    #[must_use]
+    pub fn small(mut self) -> Self {
+        self.scale = Scale::Small;
+        self
+    }
+
+    /// Lets it compare answers: `taste` says by how much it prefers the first one.
+    #[must_use]
+    pub fn preferring(
+        mut self,
+        taste: impl Fn(&Request) -> Result<f32, ModelError> + Send + Sync + 'static,
+    ) -> Self {
+        self.taste = Some(Box::new(taste));
+        self
+    }
+
+    /// The requests for which it compared two answers so far.
+    pub fn judged(&self) -> Vec<Request> {
+        locked(&self.judged).clone()
     }
 
     /// The requests so far.
@@ -159,6 +195,18 @@ impl Model for Scripted {
     fn place(&self) -> Option<Place> {
         self.place.clone()
     }
+
+    fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    fn prefers<'a>(&'a self, request: &'a Request, _: [&'a str; 2]) -> Option<Judging<'a>> {
+        let taste = self.taste.as_ref()?;
+        Some(Box::pin(async move {
+            locked(&self.judged).push(request.clone());
+            taste(request)
+        }))
+    }
 }
 
 /// Lets a test keep a handle to the model it passes on.
@@ -177,6 +225,14 @@ impl Model for Arc<Scripted> {
 
     fn place(&self) -> Option<Place> {
         (**self).place()
+    }
+
+    fn scale(&self) -> Scale {
+        (**self).scale()
+    }
+
+    fn prefers<'a>(&'a self, request: &'a Request, answers: [&'a str; 2]) -> Option<Judging<'a>> {
+        (**self).prefers(request, answers)
     }
 }
 

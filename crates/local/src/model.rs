@@ -14,9 +14,13 @@ use kai_llm::{
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard, mpsc};
 use tokio::time::timeout;
 
+use crate::machine;
 use crate::order::{Done, Event, Load, Order};
 use crate::running::{Launch, Worker};
 use crate::states::States;
+
+/// The memory that a model needs besides its weights, at least.
+const ROOM: u64 = 256 * 1024 * 1024;
 
 /// The engine of a home: starts and ends the worker.
 #[derive(Clone)]
@@ -147,6 +151,7 @@ impl Asking {
         if !load.file.is_file() {
             return Err(ModelError::Engine(EngineTrouble::NoFile));
         }
+        bearable(&load)?;
         *self.worker = Some(Worker::start(&self.shared.launch, load).await?);
         Ok(())
     }
@@ -171,6 +176,17 @@ impl Asking {
             }
         });
     }
+}
+
+/// Refuses a model that this machine's memory cannot hold now: it would only make everything else slow, or be ended.
+fn bearable(load: &Load) -> Result<(), ModelError> {
+    const MIB: u64 = 1024 * 1024;
+    let Ok(file) = std::fs::metadata(&load.file) else { return Ok(()) };
+    let (needs, free) = (file.len() + ROOM, machine::look(&load.file).available);
+    if free == 0 || free >= needs {
+        return Ok(());
+    }
+    Err(ModelError::Engine(EngineTrouble::NoMemory { needs_mib: needs / MIB, free_mib: free / MIB }))
 }
 
 /// The next event, or `None` if nobody waits for the answer any more.

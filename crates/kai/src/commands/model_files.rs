@@ -55,6 +55,8 @@ pub(crate) async fn delete(app: &App, name: &str) -> Result<FileDeleted, Failure
     if let Some(user) = users(&app.db.read(store::all).await?, &path).first() {
         return Err(Failure::failed(said::local_still_used(name, user)));
     }
+    // What is still in the engine's memory would keep the space on the disk taken.
+    app.engine.end().await;
     let mut part = path.clone().into_os_string();
     part.push(".part");
     let gone = [remove(&path), remove(Path::new(&part))];

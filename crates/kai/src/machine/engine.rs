@@ -37,7 +37,7 @@ impl Engine {
             file,
             model: config.model.clone(),
             window: config.window,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: kai_local::machine::cores(),
             idle,
         }))
     }
