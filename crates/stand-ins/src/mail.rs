@@ -417,6 +417,7 @@ auth_advertise_hosts = *
 message_size_limit = {largest}
 never_users =
 host_lookup =
+helo_lookup_domains =
 rfc1413_hosts =
 smtp_accept_max = 100
 acl_smtp_rcpt = to_us
