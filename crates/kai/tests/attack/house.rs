@@ -46,6 +46,16 @@ const LIST: &str =
     r#"case "$*" in *--help*) exit 1;; *'-t sent'*) echo '[]';; *) cat "$DIR/inbox.json";; esac"#;
 const SEND: &str = r#"cat > /dev/null; printf 'termux-sms-send|%s\n' "$2" >> "$DIR/left""#;
 
+/// What stands for Termux's programs.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("termux-sms-list", LIST),
+    ("termux-sms-send", SEND),
+    ("termux-notification-list", r#"cat "$DIR/tray.json""#),
+    ("termux-notification", NOTE),
+    ("termux-open-url", NOTE),
+    ("termux-open", NOTE),
+];
+
 pub(super) struct House {
     pub(super) app: Arc<App>,
     pub(super) clock: Arc<ManualClock>,
@@ -79,17 +89,7 @@ impl House {
     pub(super) async fn new() -> Self {
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let phone = TempDir::new().unwrap();
-        programs(
-            &phone,
-            &[
-                ("termux-sms-list", LIST),
-                ("termux-sms-send", SEND),
-                ("termux-notification-list", r#"cat "$DIR/tray.json""#),
-                ("termux-notification", NOTE),
-                ("termux-open-url", NOTE),
-                ("termux-open", NOTE),
-            ],
-        );
+        programs(&phone);
         let termux = Arc::new(Termux::in_folder(phone.path().to_owned()).with_clock(clock.clone()));
         let (liar, post) = (Arc::new(Liar::default()), Arc::new(Post::default()));
         let machine = Machine {
@@ -247,11 +247,11 @@ impl House {
 }
 
 /// Written by another process, so that no fork of a neighbouring test holds them open when they are started.
-fn programs(phone: &TempDir, all: &[(&str, &str)]) {
+fn programs(phone: &TempDir) {
     let folder = phone.path().display();
     let mut writer = Command::new("sh")
         .args(["-s", "--"])
-        .args(all.iter().map(|(_, script)| format!("#!/bin/sh\nDIR='{folder}'\n{script}\n")))
+        .args(PROGRAMS.iter().map(|(_, script)| format!("#!/bin/sh\nDIR='{folder}'\n{script}\n")))
         .current_dir(phone.path())
         .stdin(Stdio::piped())
         .spawn()
@@ -259,7 +259,7 @@ fn programs(phone: &TempDir, all: &[(&str, &str)]) {
     let write = |(name, _): &(&str, &str)| {
         format!("printf %s \"$1\" > {name} && chmod 755 {name} && shift || exit 1\n")
     };
-    let script: String = all.iter().map(write).collect();
+    let script: String = PROGRAMS.iter().map(write).collect();
     writer.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
     assert!(writer.wait().unwrap().success());
 }

@@ -9,7 +9,7 @@ pub(super) struct Shot {
     pub(super) code: String,
 }
 
-/// How many characters of a text are in a header. Kai fetches no more of one.
+/// How many characters of a text are in a header, of which Kai fetches only the beginning.
 const HEADER: usize = 600;
 
 impl Shot {
@@ -20,7 +20,7 @@ impl Shot {
     /// The text with its code, before or after.
     fn coded(&self) -> String {
         let Self { text, code, .. } = self;
-        if self.number % 2 == 0 {
+        if self.number.is_multiple_of(2) {
             format!("{text}\nYour verification code is {code}.")
         } else {
             format!("{code} is your verification code.\n{text}")
@@ -32,8 +32,11 @@ impl Shot {
     pub(super) fn mail(&self, address: &str) -> Vec<u8> {
         let Self { number, code, .. } = self;
         let subject = self.start(HEADER);
-        let subject =
-            if number % 3 == 0 { format!("{code} is your verification code. {subject}") } else { subject };
+        let subject = if number.is_multiple_of(3) {
+            format!("{code} is your verification code. {subject}")
+        } else {
+            subject
+        };
         let texts = [self.part("plain", &self.coded(), 0), self.part("html", &self.html(address), 1)];
         // A list shows the beginning of the first.
         let (first, second) = (&texts[number / 4 % 2], &texts[1 - number / 4 % 2]);
@@ -115,8 +118,8 @@ impl Shot {
     fn file_name(&self) -> String {
         let name = self.start(200);
         if self.number.is_multiple_of(2) {
-            let digits: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
-            format!("filename*=utf-8''{digits}")
+            let digits: Vec<String> = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            format!("filename*=utf-8''{}", digits.concat())
         } else {
             format!("filename=\"{}\"", encoded(&name))
         }

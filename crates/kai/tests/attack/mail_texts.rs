@@ -148,7 +148,7 @@ impl Range {
         let answer = |id: &EmailId| {
             (
                 "reply_email",
-                json!({"email_id": id, "body": format!("Yes, {id}."), "reply_all": id.uid % 2 == 0})
+                json!({"email_id": id, "body": format!("Yes, {id}."), "reply_all": id.uid.is_multiple_of(2)})
                     .to_string(),
             )
         };

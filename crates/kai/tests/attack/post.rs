@@ -18,12 +18,12 @@ use rustls::{ClientConfig, RootCertStore};
 use super::house::House;
 use crate::caller_env;
 
-/// Who receives the attacker's mails, and who writes them.
+/// Who receives the attackers' mails, and who writes them.
 pub(super) const ALICE: &str = "alice";
-pub(super) const EVE: &str = "eve";
+const ATTACKERS: [&str; 3] = ["eve", "mallory", "trudy"];
 
 pub(super) fn office() -> PostOffice {
-    PostOffice::open(&[ALICE, EVE])
+    PostOffice::open(&[&[ALICE], &ATTACKERS[..]].concat())
 }
 
 /// The real bridge, which notes what it is told to send.
@@ -125,7 +125,9 @@ pub(super) async fn deliver(house: &House, office: &PostOffice, mails: &[Vec<u8>
 
 /// What the attacks did at the servers: nothing was sent, nothing copied, nothing read there.
 pub(super) fn untouched(office: &PostOffice) {
-    assert_eq!(office.mails(EVE, "INBOX"), [], "nothing arrived");
+    for name in ATTACKERS {
+        assert_eq!(office.mails(name, "INBOX"), [], "nothing arrived");
+    }
     assert!(!office.has_mailbox(ALICE, "Sent"), "nothing was kept as sent");
     let flags = office.mails(ALICE, "INBOX").into_iter().map(|(flags, _)| flags);
     assert!(flags.into_iter().all(|flags| flags.is_empty()), "what was unread stays unread");
