@@ -43,21 +43,25 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let mail = Mail::new(Environment::default())?;
     // The server numbers them first.
-    print("mail_seed", mail.newer(&account, None, 50)).await?;
+    print("seed", mail.newer(&account, None, 50)).await?;
     let seed = mail.newer(&account, None, 50).await?;
     let before = resident()?;
     // A server looks closely at a folder that has just changed.
     tokio::time::sleep(Duration::from_secs(5)).await;
     mail.newer(&account, Some(seed.mark), 50).await?;
-    print("mail_poll_nothing_new", mail.newer(&account, Some(seed.mark), 50)).await?;
+    print("poll_nothing_new", mail.newer(&account, Some(seed.mark), 50)).await?;
+    for _ in 0..50 {
+        mail.newer(&account, Some(seed.mark), 50).await?;
+    }
+    println!("poll_memory_growth_mib {:.2}", resident()? - before);
     for n in 0..50 {
         office.deliver("alice", raw(n).as_bytes());
     }
-    print("mail_poll_50_new", mail.newer(&account, Some(seed.mark), 50)).await?;
-    print("mail_search_all", mail.search(&account, "usual place", 20)).await?;
-    print("mail_search_one", mail.search(&account, "number-4711", 20)).await?;
-    print("mail_read", mail.read(&account, seed.mark)).await?;
-    println!("mail_resident_before_kb {before}\nmail_resident_after_kb {}", resident()?);
+    print("poll_50_new", mail.newer(&account, Some(seed.mark), 50)).await?;
+    print("search_all", mail.search(&account, "usual place", 20)).await?;
+    print("search_one", mail.search(&account, "number-4711", 20)).await?;
+    print("read", mail.read(&account, seed.mark)).await?;
+    println!("memory_growth_mib {:.2}", resident()? - before);
     Ok(())
 }
 
@@ -79,9 +83,9 @@ async fn print<T, E: Error + 'static>(
     Ok(())
 }
 
-/// How much memory this program has, in KB.
-fn resident() -> Result<u64, Box<dyn Error>> {
+/// How much memory this program has, in MiB.
+fn resident() -> Result<f64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
+    Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
 }

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::Nobody;
@@ -18,6 +19,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Role};
 use crate::call::drafts::{Button, TapCall};
@@ -34,7 +36,7 @@ const LETTER: &[u8] = b"From: Bob <bob@post.test>\r\nTo: alice@post.test\r\nSubj
     <p>Are you <b>free</b> for dinner?<script>alert(1)</script> Your verification code is 482913.</p>\r\n";
 
 /// A bridge that trusts the certificate of this post office, as `SSL_CERT_FILE` would make it.
-fn trusting(office: &PostOffice) -> Mail {
+pub(crate) fn trusting(office: &PostOffice) -> Mail {
     let mut roots = RootCertStore::empty();
     let file = BufReader::new(File::open(office.authority()).unwrap());
     CertificateDer::pem_reader_iter(file).for_each(|certificate| roots.add(certificate.unwrap()).unwrap());
@@ -135,4 +137,43 @@ async fn a_mail_arrives_is_answered_and_leaves_by_a_tap() {
     daemon::mail::look(&app).await;
     daemon::mail::look(&app).await;
     assert_eq!((office.mails("alice", "Sent").len(), office.mails("bob", "INBOX").len()), (1, 1));
+}
+
+/// Waits until so many mails of the account wait for a heartbeat.
+async fn until_queued(app: &App, count: u32) {
+    let mut changes = app.db.changes();
+    let queued = async {
+        while email::list(app).await.unwrap()[0].queued != count {
+            changes.changed().await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), queued).await.unwrap();
+}
+
+/// The clock stands still, so that no poll is ever due; what arrives is told by the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_is_told_by_its_server_while_no_poll_is_due() {
+    let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+    let office = PostOffice::open(&["alice"]);
+    let machine = Machine { mail: Some(Arc::new(trusting(&office))), ..Machine::default() };
+    let (app, _folder) = App::on(clock, machine, Role::Daemon);
+    let app = Arc::new(app);
+    let interval = json!({"cmd": "settings_set", "args": {"key": "email_poll_interval", "value": "60"}});
+    let interval = serde_json::from_value(interval).unwrap();
+    answer::answer(&app, interval, &CallerEnv::default(), &Nobody).await.unwrap();
+    let stop = CancellationToken::new();
+    let listening = tokio::spawn(daemon::mail::listen(Arc::clone(&app), stop.clone()));
+    add(&app, &office, "alice").await;
+    // The first may have arrived before the connection stood. The others come while it does.
+    for count in 1..=3 {
+        office.deliver("alice", LETTER);
+        daemon::mail::look(&app).await;
+        until_queued(&app, count).await;
+    }
+    stop.cancel();
+    listening.await.unwrap();
+    // Nobody listens any more, and no poll is due: the next one is not seen.
+    office.deliver("alice", LETTER);
+    daemon::mail::look(&app).await;
+    assert_eq!(email::list(&app).await.unwrap()[0].queued, 3);
 }

@@ -31,6 +31,8 @@ pub struct Setup {
     pub mechanisms: Option<String>,
     /// The largest mail that SMTP takes, in bytes.
     pub largest: Option<usize>,
+    /// The names in the servers' certificate, instead of those under which they are reached.
+    pub certified: Option<Vec<String>>,
 }
 
 impl Setup {
@@ -91,7 +93,7 @@ impl PostOffice {
     }
 
     /// The certificate of the authority that signed the servers' certificates, in PEM. They are for `localhost` and
-    /// `127.0.0.1`.
+    /// `127.0.0.1`, unless the setup names others.
     pub fn authority(&self) -> PathBuf {
         self.folder.path().join("authority.pem")
     }
@@ -109,6 +111,15 @@ impl PostOffice {
         fs::write(maildir.join("tmp").join(&file), raw).unwrap();
         own(&maildir.join("tmp").join(&file));
         fs::rename(maildir.join("tmp").join(&file), maildir.join("new").join(&file)).unwrap();
+    }
+
+    /// Deletes all mails of a folder. New ones get higher numbers.
+    pub fn empty(&self, name: &str, mailbox: &str) {
+        for sub in ["new", "cur"] {
+            for entry in fs::read_dir(self.maildir(name, mailbox).join(sub)).unwrap() {
+                fs::remove_file(entry.unwrap().path()).unwrap();
+            }
+        }
     }
 
     /// The mails of a folder with the flags of each (`S` for seen), oldest first.
@@ -189,7 +200,8 @@ impl PostOffice {
         for sub in ["run", "state", "mail", "exim", "exim/log"] {
             fs::create_dir(folder.join(sub)).unwrap();
         }
-        certify(folder);
+        let reached = || vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        certify(folder, self.setup.certified.clone().unwrap_or_else(reached));
         let write = |file: &str, text: String| fs::write(folder.join(file), text).unwrap();
         let lines = |line: fn(&str, &str) -> String| -> String {
             self.setup.accounts.iter().map(|(name, password)| line(name, password)).collect()
@@ -281,14 +293,13 @@ fn who(question: &str) -> String {
     String::from_utf8(asked.stdout).unwrap().trim().to_owned()
 }
 
-/// Makes an authority, and a certificate that it signed.
-fn certify(folder: &Path) {
+/// Makes an authority, and a certificate with these names that it signed.
+fn certify(folder: &Path, names: Vec<String>) {
     let (authority_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
     let mut params = CertificateParams::new(vec![]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = params.self_signed(&authority_key).unwrap();
     let issuer = Issuer::new(params, authority_key);
-    let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
     let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &issuer).unwrap();
     let write = |file: &str, text: String| fs::write(folder.join(file), text).unwrap();
     write("authority.pem", authority.pem());
@@ -417,6 +428,7 @@ auth_advertise_hosts = *
 message_size_limit = {largest}
 never_users =
 host_lookup =
+helo_lookup_domains =
 rfc1413_hosts =
 smtp_accept_max = 100
 acl_smtp_rcpt = to_us

@@ -148,7 +148,7 @@ impl Trouble {
             Why::NotReached(why) => said::mail_not_reached(host, why),
             Why::Silent => said::mail_silent(host),
             Why::NoTls => said::mail_no_tls(host),
-            Why::Certificate(why) => said::mail_certificate(host, why),
+            Why::Certificate(why) => said::mail_certificate(host, why.clone()),
             Why::PlainElsewhere => said::mail_plain_elsewhere(host),
             Why::WrongPassword(words) => said::mail_wrong_password(host, words.line(WORDS)),
             Why::AppPassword(words) => said::mail_app_password(host, words.line(WORDS)),
@@ -176,8 +176,8 @@ pub enum Why {
     Silent,
     /// It offers no encryption, or answers in plain text where encryption was expected.
     NoTls,
-    /// Its certificate cannot be trusted.
-    Certificate(String),
+    /// Its certificate cannot be trusted. The text says why.
+    Certificate(Said),
     /// It is to be reached without encryption and is not on this machine.
     PlainElsewhere,
     /// It refused the name or the password. The text is what it said.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kai_assistant::email::account::{Security, Server};
 use kai_assistant::email::port::Why;
+use kai_words::{Said, said};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
@@ -102,21 +103,19 @@ fn reason(error: &io::Error) -> String {
 fn no_handshake(error: &io::Error) -> Why {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(why)) => Why::Certificate(fault(why)),
-        Some(rustls::Error::NoCertificatesPresented) => Why::Certificate("it shows none".to_owned()),
+        Some(rustls::Error::NoCertificatesPresented) => Why::Certificate(said::mail_certificate_none()),
         Some(_) => Why::NoTls,
         None => Why::Broken,
     }
 }
 
-fn fault(why: &rustls::CertificateError) -> String {
+fn fault(why: &rustls::CertificateError) -> Said {
     use rustls::CertificateError as Fault;
     match why {
-        Fault::Expired | Fault::ExpiredContext { .. } => "it has expired".to_owned(),
-        Fault::NotValidYet | Fault::NotValidYetContext { .. } => "it is not valid yet".to_owned(),
-        Fault::UnknownIssuer => "it was issued by somebody whom this machine does not trust".to_owned(),
-        Fault::NotValidForName | Fault::NotValidForNameContext { .. } => {
-            "it belongs to another name".to_owned()
-        }
-        other => other.to_string(),
+        Fault::Expired | Fault::ExpiredContext { .. } => said::mail_certificate_expired(),
+        Fault::NotValidYet | Fault::NotValidYetContext { .. } => said::mail_certificate_early(),
+        Fault::UnknownIssuer => said::mail_certificate_issuer(),
+        Fault::NotValidForName | Fault::NotValidForNameContext { .. } => said::mail_certificate_name(),
+        other => said::mail_certificate_other(other),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use kai_assistant::email::account::{Account, Security};
-use kai_assistant::email::port::{Letter, MailServers, Mark};
+use kai_assistant::email::port::{Letter, MailServers, Mailbox, Mark};
 use kai_bridges::mail::Mail;
 use kai_stand_ins::mail::PostOffice;
 
@@ -65,6 +65,11 @@ fn kinds() -> Vec<Kind> {
             files: &["Inside"],
             ..kind("a mail inside", format!("{mixed}{plain}{nested}--b--\r\n"), "Hello")
         },
+        Kind {
+            subject: "",
+            ..kind("no subject", "From: b@post.test\r\nContent-Type: text/html\r\n\r\n<p>Hello</p>", "Hello")
+        },
+        kind("no sender", "Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello</p>", "Hello"),
         Kind { subject: "", ..kind("no headers", "\r\nJust text\r\n", "Just text") },
         Kind { subject: "", ..kind("nothing", "", "") },
         kind("no end", format!("{mixed}{plain}"), "Hello"),
@@ -102,6 +107,21 @@ async fn mails_of_every_kind_are_listed_and_read() {
         assert!(!letter.is_beginning, "{name}");
     }
     assert!(office.mails("alice", "INBOX").iter().all(|(flags, _)| flags.is_empty()), "nothing is read");
+}
+
+#[tokio::test]
+async fn recipients_are_known_without_a_date() {
+    let office = PostOffice::open(&["alice"]);
+    let (mail, alice) = (mail(&office), account(&office, "alice", Security::Tls));
+    let seed = mail.newer(&alice, None, 50).await.unwrap();
+    office.deliver("alice", b"To: alice@post.test\r\nCc: carol@post.test\r\n\r\nHello\r\n");
+    let letter = read(&mail, &alice, Mark { uid: seed.mark.uid + 1, ..seed.mark }).await;
+    let addresses =
+        |boxes: &[Mailbox]| boxes.iter().map(|one| one.address.as_written().to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        (addresses(&letter.to), addresses(&letter.cc)),
+        (vec!["alice@post.test".to_owned()], vec!["carol@post.test".to_owned()])
+    );
 }
 
 /// Everything that a mail can be too large in.

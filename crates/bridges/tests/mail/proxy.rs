@@ -47,6 +47,11 @@ impl Proxy {
         proxy
     }
 
+    /// Everything that was said to the server so far.
+    pub(crate) fn asked(&self) -> Vec<u8> {
+        self.asked.lock().unwrap().clone()
+    }
+
     /// The commands so far, without tags and arguments; forgets them.
     pub(crate) fn commands(&self) -> Vec<String> {
         let asked = std::mem::take(&mut *self.asked.lock().unwrap());

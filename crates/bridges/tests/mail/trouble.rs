@@ -7,11 +7,12 @@ use kai_assistant::email::port::{MailServers, Mark, Which, Why};
 use kai_assistant::secret::Secret;
 use kai_assistant::untrusted::Untrusted;
 use kai_bridges::mail::{Limits, Mail};
-use kai_stand_ins::mail::PostOffice;
+use kai_stand_ins::mail::{PostOffice, Setup};
 
 use crate::desk::{account, mail, server, strangers, trusting};
 use crate::liar::Act::{Flood, Hang, Hear, Say};
 use crate::liar::{Act, Liar};
+use crate::proxy::Proxy;
 
 /// Limits that a test can wait for.
 fn short() -> Limits {
@@ -199,6 +200,42 @@ async fn what_cannot_be_reached_or_trusted_is_told_apart() {
     assert!(matches!(refused.why, Why::WrongPassword(_)), "{refused:?}");
     let nobody = Account { user: "nobody@post.test".to_owned(), ..alice };
     assert!(matches!(newer(&mail, &nobody).await, Why::WrongPassword(_)));
+}
+
+/// A server that shows a certificate of an authority that we trust, but for another name, gets no password: not over IMAP,
+/// not over SMTP, neither from the first byte on nor after STARTTLS.
+#[tokio::test]
+async fn a_certificate_for_another_name_ends_the_handshake_before_the_password() {
+    let certified = Some(vec!["mail.example.org".to_owned()]);
+    let office = PostOffice::with(Setup { certified, ..Setup::of(&["alice"]) });
+    let mail = mail(&office);
+    let refused = "Kai did not sign in to localhost: its certificate cannot be trusted, because it belongs to another name. \
+        Use the name that your provider gives for this server.";
+    for security in [Security::Tls, Security::StartTls] {
+        let alice = account(&office, "alice", security);
+        let (imap, smtp) = (Proxy::to(alice.imap.port).await, Proxy::to(alice.smtp.port).await);
+        // Reading on this machine works without encryption, so that the test of the account comes to SMTP.
+        let plain = account(&office, "alice", Security::Plain).imap;
+        let by_imap = Account { imap: server(imap.port, security), ..alice.clone() };
+        let by_smtp = Account { imap: plain, smtp: server(smtp.port, security), ..alice };
+        let troubles = [
+            (Which::Imap, mail.check(&by_imap).await.unwrap_err()),
+            (Which::Imap, mail.newer(&by_imap, None, 5).await.unwrap_err()),
+            (Which::Smtp, mail.check(&by_smtp).await.unwrap_err()),
+        ];
+        for (which, trouble) in troubles {
+            assert_eq!((trouble.which, trouble.to_string().as_str()), (which, refused), "{security:?}");
+        }
+        // Nothing in plain text but the question for encryption, and then no more than a handshake that is broken off.
+        for (proxy, asked) in [(imap, "STARTTLS"), (smtp, "EHLO")] {
+            let heard = String::from_utf8_lossy(&proxy.asked()).into_owned();
+            assert_eq!(heard.contains(asked), security == Security::StartTls, "{heard}");
+            assert!(!heard.contains("AUTH") && !heard.contains("LOGIN"), "{heard}");
+        }
+    }
+    let logs = office.logs();
+    let logins = logs.lines().filter(|line| line.contains("Login: user=")).count();
+    assert_eq!(logins, 2, "only those without encryption: {logs}");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 
 /// Keeps the connections open on which servers tell of new mail, until told to stop.
-pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
+pub(crate) async fn listen(app: Arc<App>, stop: CancellationToken) {
     if let Some(mail) = &app.mail {
         mail.push.run(stop).await;
     }

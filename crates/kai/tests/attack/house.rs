@@ -28,6 +28,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::liar::{Liar, ToLiar};
 use super::pocket::Pocket;
+use super::post::Post;
 use crate::answer;
 use crate::app::App;
 use crate::call::Call;
@@ -45,6 +46,16 @@ const LIST: &str =
     r#"case "$*" in *--help*) exit 1;; *'-t sent'*) echo '[]';; *) cat "$DIR/inbox.json";; esac"#;
 const SEND: &str = r#"cat > /dev/null; printf 'termux-sms-send|%s\n' "$2" >> "$DIR/left""#;
 
+/// What stands for Termux's programs.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("termux-sms-list", LIST),
+    ("termux-sms-send", SEND),
+    ("termux-notification-list", r#"cat "$DIR/tray.json""#),
+    ("termux-notification", NOTE),
+    ("termux-open-url", NOTE),
+    ("termux-open", NOTE),
+];
+
 pub(super) struct House {
     pub(super) app: Arc<App>,
     pub(super) clock: Arc<ManualClock>,
@@ -53,10 +64,24 @@ pub(super) struct House {
     pub(super) liar: Arc<Liar>,
     /// A paired phone, if there is one.
     pub(super) pocket: Option<Pocket>,
-    /// What the attacker's message and notification are called.
-    pub(super) bait: (i64, String),
+    /// The way to mail servers, and what left by it.
+    pub(super) post: Arc<Post>,
+    pub(super) bait: Bait,
     phone: TempDir,
     _home: TempDir,
+}
+
+/// What the attacker's message, notification and mail are called.
+pub(super) struct Bait {
+    pub(super) sms: i64,
+    pub(super) note: String,
+    pub(super) mail: String,
+}
+
+impl Default for Bait {
+    fn default() -> Self {
+        Self { sms: 1, note: "k1".to_owned(), mail: "1.1.1".to_owned() }
+    }
 }
 
 impl House {
@@ -64,19 +89,11 @@ impl House {
     pub(super) async fn new() -> Self {
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let phone = TempDir::new().unwrap();
-        for (name, script) in [
-            ("termux-sms-list", LIST),
-            ("termux-sms-send", SEND),
-            ("termux-notification-list", r#"cat "$DIR/tray.json""#),
-            ("termux-notification", NOTE),
-            ("termux-open-url", NOTE),
-            ("termux-open", NOTE),
-        ] {
-            program(&phone, name, script);
-        }
+        programs(&phone);
         let termux = Arc::new(Termux::in_folder(phone.path().to_owned()).with_clock(clock.clone()));
-        let liar = Arc::new(Liar::default());
+        let (liar, post) = (Arc::new(Liar::default()), Arc::new(Post::default()));
         let machine = Machine {
+            mail: Some(post.clone()),
             servers: Some(Arc::new(ToLiar(Arc::clone(&liar)))),
             opener: Some(termux.clone()),
             notifier: Some(termux.clone()),
@@ -95,7 +112,8 @@ impl House {
             internet,
             liar,
             pocket: None,
-            bait: (1, "k1".to_owned()),
+            post,
+            bait: Bait::default(),
             phone,
             _home: home,
         };
@@ -228,16 +246,21 @@ impl House {
     }
 }
 
-/// Written by another process, so that no fork of a neighbouring test holds it open when it is started.
-fn program(phone: &TempDir, name: &str, script: &str) {
+/// Written by another process, so that no fork of a neighbouring test holds them open when they are started.
+fn programs(phone: &TempDir) {
+    let folder = phone.path().display();
     let mut writer = Command::new("sh")
-        .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
-        .arg(phone.path().join(name))
+        .args(["-s", "--"])
+        .args(PROGRAMS.iter().map(|(_, script)| format!("#!/bin/sh\nDIR='{folder}'\n{script}\n")))
+        .current_dir(phone.path())
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    let text = format!("#!/bin/sh\nDIR='{}'\n{script}\n", phone.path().display());
-    writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let write = |(name, _): &(&str, &str)| {
+        format!("printf %s \"$1\" > {name} && chmod 755 {name} && shift || exit 1\n")
+    };
+    let script: String = PROGRAMS.iter().map(write).collect();
+    writer.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
     assert!(writer.wait().unwrap().success());
 }
 

@@ -50,6 +50,8 @@ mod kit;
 #[cfg(feature = "foss")]
 mod list;
 #[cfg(feature = "foss")]
+mod mail;
+#[cfg(feature = "foss")]
 mod mcp_serve;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod mcp_servers;

@@ -1,6 +1,7 @@
 //! A phone without a phone: Termux, as far as Kai sees it, is a folder of programs first on `PATH`.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::kit::{Daemon, Done, Home, kai, wait_for};
@@ -9,6 +10,8 @@ use crate::kit::{Daemon, Done, Home, kai, wait_for};
 pub(crate) struct Phone {
     pub(crate) home: Home,
     pub(crate) programs: Home,
+    /// The certificates that its Kai trusts, if not the system's.
+    pub(crate) trusts: Option<PathBuf>,
 }
 
 /// One line per call, the arguments between bars.
@@ -17,7 +20,7 @@ pub(crate) const NOTE: &str =
 
 impl Phone {
     pub(crate) fn new(programs: &[&str]) -> Self {
-        let phone = Self { home: Home::new(), programs: Home::new() };
+        let phone = Self { home: Home::new(), programs: Home::new(), trusts: None };
         for name in programs {
             phone.program(name, NOTE);
         }
@@ -48,6 +51,9 @@ impl Phone {
             .env("TERMUX_VERSION", "0.118.1")
             .env("LANG", "en_GB.UTF-8")
             .stdin(Stdio::null());
+        if let Some(file) = &self.trusts {
+            command.env("SSL_CERT_FILE", file);
+        }
         command
     }
 

@@ -36,12 +36,15 @@ pub(in crate::mail) fn listed(fetched: &Fetched<'_>) -> Option<Header> {
     })
 }
 
-/// The headers that were fetched, in one block.
+/// The headers that were fetched, in one block. What a mail does not have comes as an empty line, which would end the
+/// block before the headers after it.
 pub(in crate::mail) fn headers(fetched: &Fetched<'_>) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, bytes) in &fetched.sections {
-        if name.get(..6).is_some_and(|name| name.eq_ignore_ascii_case("HEADER")) {
-            block.extend_from_slice(bytes.trim_ascii_end());
+        let (is_header, bytes) =
+            (name.get(..6).is_some_and(|name| name.eq_ignore_ascii_case("HEADER")), bytes.trim_ascii());
+        if is_header && !bytes.is_empty() {
+            block.extend_from_slice(bytes);
             block.extend_from_slice(b"\r\n");
         }
     }
@@ -76,6 +79,19 @@ mod tests {
         ] {
             assert_eq!(moment(text), expected.map(|at| at.parse().unwrap()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_header_that_is_missing_takes_no_other_along() {
+        let none = "{2}\r\n\r\n";
+        let reply = format!(
+            "* 1 FETCH (UID 9 BODY[HEADER.FIELDS (FROM)]<0> {none} BODY[HEADER.FIELDS (SUBJECT)]<0> {{12}}\r\nSubject: A\r\n \
+             BODY[HEADER.FIELDS (DATE)] {none} BODY[HEADER.FIELDS (CONTENT-TYPE)]<0> {{27}}\r\nContent-Type: text/html\r\n\r\n \
+             BODY[TEXT]<0> {{8}}\r\n<b>B</b>)\r\n"
+        );
+        let Reply::Fetched(fetched) = Reply::read(reply.as_bytes()) else { panic!() };
+        let header = listed(&fetched).unwrap();
+        assert_eq!((header.subject.as_written(), header.beginning.as_written()), ("A", "B"));
     }
 
     #[test]

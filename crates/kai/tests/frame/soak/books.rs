@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::pocket::Pocket;
+use super::post::Post;
+use super::relay::Fate;
 use crate::phone::Phone;
 use crate::provider::{Act, Asked};
 
@@ -13,7 +15,46 @@ use crate::provider::{Act, Asked};
 pub(super) struct Tapped {
     pub(super) body: String,
     pub(super) way: Way,
-    pub(super) taps: u64,
+    taps: u64,
+    /// How often it has left, and how often it had before the last tap. Only mails are tapped again.
+    left: usize,
+    left_before: usize,
+    /// It said SENT once. It may be gone since.
+    sent: bool,
+    /// What happened on the way after the last tap.
+    pub(super) met: Option<Fate>,
+}
+
+impl Tapped {
+    pub(super) fn new(body: String, way: Way) -> Self {
+        Self { body, way, taps: 0, left: 0, left_before: 0, sent: false, met: None }
+    }
+
+    /// It is tapped once more, in two places at once.
+    pub(super) fn tap(&mut self) {
+        self.taps += 2;
+        (self.left_before, self.met) = (self.left, None);
+    }
+
+    /// How often somebody decided to send it.
+    pub(super) fn times_tapped(&self) -> u64 {
+        self.taps / 2
+    }
+
+    /// Whether a status is true of a draft that has left so many times.
+    fn is(&self, status: &str, times: usize) -> bool {
+        // One that is gone from the list was sent, failed, or was put away.
+        let Some(more) = times.checked_sub(self.left_before) else { return false };
+        let fits = match (status, self.way) {
+            ("PENDING", _) | ("FAILED", Way::Pocket | Way::App | Way::Mail) => more == 0,
+            ("SENT", Way::Termux | Way::Pocket | Way::Mail) => more == 1,
+            ("SENT", Way::App) | ("UNKNOWN" | "SENDING" | "GONE", _) => more <= 1,
+            _ => false,
+        };
+        let met = self.met.unwrap_or_default();
+        fits && met.delivers().is_none_or(|delivers| delivers == more)
+            && (status == "GONE" || met.fits(status))
+    }
 }
 
 /// The way that a draft leaves by.
@@ -24,6 +65,7 @@ pub(super) enum Way {
     Pocket,
     /// As an answer in one of that phone's apps. Nobody says whether it arrived there.
     App,
+    Mail,
 }
 
 #[derive(Default)]
@@ -39,6 +81,8 @@ pub(super) struct Books {
     pub(super) drafts: BTreeMap<i64, Tapped>,
     /// Drafts that were put away, because nobody will ever know what became of them.
     pub(super) put_away: BTreeSet<i64>,
+    /// What happened to mails on their way, and how often.
+    pub(super) fates: BTreeMap<Fate, usize>,
     /// Every report that was ever in the heartbeat's conversation, by when and what.
     reports: BTreeSet<(i64, String)>,
 }
@@ -52,13 +96,24 @@ pub(super) struct Account {
     pub(super) unknown: usize,
     /// Messages of the phone in the pocket that were told.
     pub(super) pocket_told: usize,
+    /// Mails that were told, and that wait.
+    pub(super) letters_told: usize,
+    pub(super) letters_waiting: usize,
+}
+
+/// What everybody outside has.
+#[derive(Clone, Copy)]
+pub(super) struct Outside<'a> {
+    pub(super) phone: &'a Phone,
+    pub(super) pocket: Option<&'a Pocket>,
+    pub(super) post: Option<&'a Post>,
 }
 
 /// What the model says of a heartbeat: the numbers of what it was shown, so that a report is a receipt.
 pub(super) fn receipt(asked: &Asked) -> Act {
     let prompt = asked.body["messages"].as_array().into_iter().flatten().last();
     let prompt = prompt.and_then(|message| message["content"].as_str()).unwrap_or_default().to_owned();
-    let kinds = ["sms-", "note-", "pocket-", "bubble-"];
+    let kinds = ["sms-", "note-", "pocket-", "bubble-", "letter-"];
     let told: Vec<String> = kinds.iter().flat_map(|kind| numbers(&prompt, kind, "@")).collect();
     Act::says(&format!("I was shown {}.", told.join(" ")))
 }
@@ -77,7 +132,8 @@ impl Books {
     }
 
     /// Reads the store as it lies there, without a daemon, and checks that it adds up.
-    pub(super) fn balance(&mut self, phone: &Phone, pocket: Option<&Pocket>, round: u64) -> Account {
+    pub(super) fn balance(&mut self, outside: Outside<'_>, round: u64) -> Account {
+        let Outside { phone, pocket, post } = outside;
         self.read_reports(phone);
         let status = list(phone, &["status"]);
         let (messages, notes) = (list(phone, &["sms", "list"]), list(phone, &["notifications", "list"]));
@@ -96,10 +152,12 @@ impl Books {
             assert_eq!(told + waits, 1, "round {round}: notification {id} told {told}, waiting {waits}");
         }
         let pocket_told = pocket.map_or(0, |pocket| self.balance_pocket(pocket, &messages, &notes, round));
-        let (left, unknown) = self.balance_drafts(phone, pocket, round);
+        let (letters_told, letters_waiting) =
+            post.map_or((0, 0), |post| self.balance_letters(phone, post, round));
+        let (left, unknown) = self.balance_drafts(outside, round);
         let told = self.arrived.iter().filter(|id| self.shown("s", **id) == 1).count();
         let waiting = [messages, notes].iter().map(|rows| rows.as_array().unwrap().len()).sum();
-        Account { told, waiting, left, unknown, pocket_told }
+        Account { told, waiting, left, unknown, pocket_told, letters_told, letters_waiting }
     }
 
     /// What the phone in the pocket received and showed. It may be away, so what it has is not here yet; but what was
@@ -132,36 +190,57 @@ impl Books {
         all_told
     }
 
-    fn balance_drafts(&self, phone: &Phone, pocket: Option<&Pocket>, round: u64) -> (usize, usize) {
-        let rows = list(phone, &["drafts", "list"]);
+    /// The mails that arrived. As many are told or waiting as the mark has moved over, each of them once. Returns how many
+    /// were told, and how many wait.
+    fn balance_letters(&self, phone: &Phone, post: &Post, round: u64) -> (usize, usize) {
+        let queue = post.queue(phone);
+        assert_eq!(queue.dropped, 0, "round {round}: the queue is never full here");
+        let mut all_told = 0;
+        for id in 1..=post.arrived {
+            let (told, waits) =
+                (self.shown("l", id), queue.waiting.iter().filter(|waiting| **waiting == id).count());
+            assert!(told + waits <= 1, "round {round}: mail {id} told {told}, waiting {waits}");
+            all_told += told;
+        }
+        let here = all_told + queue.waiting.len();
+        assert_eq!(here, queue.read, "round {round}: {all_told} mails told, {:?} waiting", queue.waiting);
+        (all_told, queue.waiting.len())
+    }
+
+    fn balance_drafts(&mut self, outside: Outside<'_>, round: u64) -> (usize, usize) {
+        let rows = list(outside.phone, &["drafts", "list"]);
         let status: BTreeMap<i64, &str> = rows
             .as_array()
             .unwrap()
             .iter()
             .map(|row| (row["id"].as_i64().unwrap(), row["status"].as_str().unwrap()))
             .collect();
-        let left = Left::of(phone, pocket);
+        let left = Left::of(outside);
         let (mut sent, mut unknown) = (0, 0);
-        for (id, draft) in &self.drafts {
+        for (id, draft) in &mut self.drafts {
             let times = left.times(draft);
-            // One that was sent makes room for others, or one that failed, as only the paired phone's do.
+            // One that was sent makes room for others, or one that failed, as those of Termux never do.
             let certain = draft.way == Way::Termux && !self.put_away.contains(id);
             let status = status.get(id).copied().unwrap_or(if certain { "SENT" } else { "GONE" });
-            let right = match (status, draft.way) {
-                ("PENDING", _) | ("FAILED", Way::Pocket | Way::App) => times == 0,
-                ("SENT", Way::Termux | Way::Pocket) => times == 1,
-                ("SENT", Way::App) | ("UNKNOWN" | "SENDING" | "GONE", _) => times <= 1,
-                (other, _) => panic!("round {round}: draft {id} is {other}"),
-            };
             assert!(
-                right && (times == 0 || draft.taps > 0),
+                draft.is(status, times) && (times == 0 || draft.taps > 0),
                 "round {round}: {status} {draft:?} left {times} times"
             );
+            left.check_mail(draft, round);
+            draft.left = times;
+            draft.sent |= status == "SENT";
             sent += times;
             unknown += usize::from(status == "UNKNOWN");
         }
         assert_eq!(left.all(), sent, "round {round}: something left that nobody drafted: {left:?}");
         (sent, unknown)
+    }
+
+    /// The mails that were certainly sent, and how many of them have no copy.
+    pub(super) fn not_copied(&self, outside: Outside<'_>) -> (usize, usize) {
+        let left = Left::of(outside);
+        let sent = self.drafts.values().filter(|draft| draft.way == Way::Mail && draft.sent);
+        (sent.clone().count(), sent.filter(|draft| left.copies_of(draft) != 1).count())
     }
 
     fn read_reports(&mut self, phone: &Phone) {
@@ -182,16 +261,21 @@ struct Left {
     termux: String,
     pocket: Vec<String>,
     app: Vec<String>,
+    /// Mails as they arrived, and the copies of them.
+    mail: Vec<String>,
+    copies: Vec<String>,
 }
 
 impl Left {
-    fn of(phone: &Phone, pocket: Option<&Pocket>) -> Self {
+    fn of(Outside { phone, pocket, post }: Outside<'_>) -> Self {
         let sent = pocket.map(|pocket| pocket.handset.sent()).unwrap_or_default();
         let replies = pocket.map(|pocket| pocket.handset.replies()).unwrap_or_default();
         Self {
             termux: phone.left(),
             pocket: sent.into_iter().map(|sent| sent.text).collect(),
             app: replies.into_iter().map(|reply| reply.text).collect(),
+            mail: post.map(Post::left).unwrap_or_default(),
+            copies: post.map(Post::copies).unwrap_or_default(),
         }
     }
 
@@ -201,12 +285,37 @@ impl Left {
             Way::Termux => self.termux.matches(&format!("|{}\n", draft.body)).count(),
             Way::Pocket => among(&self.pocket),
             Way::App => among(&self.app),
+            Way::Mail => self.mails_of(draft).count(),
         }
     }
 
-    fn all(&self) -> usize {
-        self.termux.lines().count() + self.pocket.len() + self.app.len()
+    fn mails_of<'a>(&'a self, draft: &'a Tapped) -> impl Iterator<Item = &'a str> {
+        self.mail.iter().map(String::as_str).filter(|raw| raw.contains(&draft.body))
     }
+
+    fn copies_of(&self, draft: &Tapped) -> usize {
+        self.copies.iter().filter(|raw| raw.contains(&draft.body)).count()
+    }
+
+    /// However often a mail was sent, it is the same mail, and has one copy.
+    fn check_mail(&self, draft: &Tapped, round: u64) {
+        if draft.way != Way::Mail {
+            return;
+        }
+        let ids: BTreeSet<Option<&str>> = self.mails_of(draft).map(message_id).collect();
+        assert!(ids.len() <= 1 && !ids.contains(&None), "round {round}: {draft:?} left as {ids:?}");
+        let most = usize::from(!ids.is_empty());
+        assert!(self.copies_of(draft) <= most, "round {round}: {draft:?} has {}", self.copies_of(draft));
+    }
+
+    fn all(&self) -> usize {
+        self.termux.lines().count() + self.pocket.len() + self.app.len() + self.mail.len()
+    }
+}
+
+/// The id in the head of a mail that we wrote. Servers put lines of their own above it.
+fn message_id(raw: &str) -> Option<&str> {
+    raw.lines().find_map(|line| line.strip_prefix("Message-ID: "))
 }
 
 fn list(phone: &Phone, args: &[&str]) -> Value {

@@ -1,17 +1,20 @@
 //! A daemon that polls, captures, beats and sends, killed at any moment, on a disk that is full now and then, with a paired
-//! phone that dies as well and a line to it that is cut. After every round the books must balance: nothing lost, nothing
-//! doubled, nothing sent by itself.
+//! phone that dies as well and a line to it that is cut, and with a mail account whose server answers late or never. After
+//! every round the books must balance: nothing lost, nothing doubled, nothing sent by itself.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::books::{Account, Books, Tapped, Way, numbered, receipt};
+use super::books::{Account, Books, Outside, Tapped, Way, numbered, receipt};
 use super::pocket::{self, Pocket};
+use super::post::{self, Post};
+use super::relay::Fate;
 use super::{Dice, asked_for};
 use crate::banners::use_model;
 use crate::kit::Daemon;
@@ -30,11 +33,14 @@ struct World {
     small_disk: bool,
     /// A paired phone, in a network of our own.
     pocket: Option<Pocket>,
-    /// How much waited after the last round.
+    /// A mail account, where there are mail servers.
+    post: Option<Post>,
+    /// How much waited after the last round, and how many mails.
     waiting: usize,
+    letters_waiting: usize,
 }
 
-/// While more waits, nothing more arrives in the pocket: the queue is never full here.
+/// While more waits, nothing more arrives in the pocket or by mail: the queues are never full here.
 const ROOM: usize = 40;
 
 /// Ids begin here; smaller ones were there before.
@@ -42,12 +48,13 @@ const FIRST: u64 = 100;
 
 impl World {
     fn new(provider: &Provider) -> Self {
-        let phone = ready();
+        let mut phone = ready();
+        let post = Post::open(&mut phone);
         use_model(&phone, provider);
         phone.program("termux-notification-list", r#"cat "$DIR/tray""#);
         let small_disk = on_a_small_disk(phone.home.path());
         let pocket = Pocket::pair(&phone);
-        let world = Self {
+        let mut world = Self {
             phone,
             books: Books::default(),
             dice: Dice::new(7),
@@ -55,7 +62,9 @@ impl World {
             tray: vec![],
             small_disk,
             pocket,
+            post,
             waiting: 0,
+            letters_waiting: 0,
         };
         world.lay_out();
         let _daemon = world.phone.start();
@@ -64,6 +73,9 @@ impl World {
         world.phone.run(&["notifications", "refresh"]);
         if world.pocket.is_some() {
             Pocket::may_be_used_by(&world.phone);
+        }
+        if let Some(post) = &mut world.post {
+            post.add_account(&world.phone);
         }
         world
     }
@@ -128,7 +140,7 @@ impl World {
     fn stage(&mut self, tool: &str, arguments: &Value, way: Way, body: String) {
         let staged = self.phone.run(&["tools", "call", tool, &arguments.to_string()]).json();
         if let Some(id) = staged["draft_id"].as_i64() {
-            self.books.drafts.insert(id, Tapped { body, way, taps: 0 });
+            self.books.drafts.insert(id, Tapped::new(body, way));
         }
     }
 
@@ -162,16 +174,22 @@ impl World {
         })
     }
 
-    /// Two taps at once on one of the drafts that wait, as two tabs would. Both count as posted, whatever becomes of them.
-    fn tap(&mut self, daemon: &Daemon, cookie: &str) {
+    /// Two taps at once on one of the drafts that may be tapped, as two tabs would. Both count as posted, whatever becomes
+    /// of them. Returns the draft.
+    fn tap(&mut self, daemon: &Daemon, cookie: &str, may_be: impl Fn(&Tapped, &str) -> bool) -> Option<i64> {
         let page = daemon.get("/", cookie);
-        let cards: Vec<&str> = page.text.split("data-status=\"PENDING\"").skip(1).collect();
+        let cards: Vec<(i64, &str)> =
+            page.text.split("data-testid=\"draft-card\"").skip(1).map(form).collect();
+        let may_be = |id: &i64, card: &str| {
+            let (_, status) = card.split_once("data-status=\"").unwrap();
+            let status = status.split_once('"').unwrap().0;
+            self.books.drafts.get(id).is_some_and(|draft| may_be(draft, status))
+        };
+        let cards: Vec<(i64, &str)> = cards.into_iter().filter(|(id, card)| may_be(id, card)).collect();
         let chosen = self.dice.below(cards.len().max(1) as u64);
-        let Some(card) = cards.get(usize::try_from(chosen).unwrap()) else { return };
-        let Some((_, form)) = card.split_once("action=\"/drafts/") else { return };
-        let id: i64 = form.split_once('/').unwrap().0.parse().unwrap();
-        let Some(draft) = self.books.drafts.get_mut(&id) else { return };
-        draft.taps += 2;
+        let (id, card) = *cards.get(usize::try_from(chosen).unwrap())?;
+        let (_, form) = card.split_once(&format!("action=\"/drafts/{id}/tap\""))?;
+        self.books.drafts.get_mut(&id)?.tap();
         let body = crate::killed::post_of(form, &page.csrf());
         let (host, length) = (&daemon.address, body.len());
         let request = format!(
@@ -182,6 +200,7 @@ impl World {
             let (address, request) = (daemon.address.clone(), request.clone());
             std::thread::spawn(move || posted(&address, &request));
         }
+        Some(id)
     }
 
     fn in_the_background(&self, args: &[&str]) -> Child {
@@ -194,6 +213,8 @@ impl World {
         let long = self.pocket.is_some() && round % 4 == 1;
         let (mut life, room) = (if long { 4_000 } else { 500 }, self.waiting < ROOM);
         let going_on = self.pocket.as_mut().map(|pocket| pocket.goes_on(&mut self.dice, life, room));
+        let reachable = self.post.as_mut().filter(|_| self.letters_waiting < ROOM);
+        let mails = reachable.map(|post| post.goes_on(&mut self.dice, life));
         let mut daemon = self.phone.start();
         let cookie = daemon.sign_in();
         if round.is_multiple_of(3) {
@@ -204,25 +225,13 @@ impl World {
         if full {
             fill(self.phone.home.path());
         }
-        let mut commands = vec![self.in_the_background(&["sms", "poll"])];
+        let polls: &[&[&str]] = &[&["sms", "poll"], &["email", "poll"]];
+        let mut commands: Vec<Child> = polls.iter().map(|poll| self.in_the_background(poll)).collect();
         if self.dice.below(2) == 0 {
             self.notification_comes();
         }
         commands.push(self.in_the_background(&["heartbeat", "run"]));
-        if long && !full {
-            let sent = self.pocket.as_ref().map_or(0, Pocket::sent);
-            self.draft_for_the_pocket(round);
-            self.tap(&daemon, &cookie);
-            self.tap(&daemon, &cookie);
-            // A message leaves seconds after its tap. The end shall come around that moment, and not always before.
-            if let Some(pocket) = self.pocket.as_ref().filter(|_| self.dice.below(3) > 0) {
-                pocket.until_more_sent(sent);
-                life = 700;
-            }
-        }
-        if self.dice.below(2) == 0 && !full {
-            self.tap(&daemon, &cookie);
-        }
+        let tapped = if full { None } else { self.taps(&daemon, &cookie, round, &mut life) };
         std::thread::sleep(Duration::from_millis(self.dice.below(life)));
         daemon.kill();
         for mut command in commands {
@@ -233,18 +242,139 @@ impl World {
         if let (Some(pocket), Some(going_on)) = (&self.pocket, going_on) {
             pocket.until_over(going_on);
         }
+        if let Some(mails) = mails {
+            mails.join().unwrap();
+        }
+        self.note_fate(tapped);
+    }
+
+    /// Drafts for the phone in the pocket and mails, and taps. Changes how long this life lasts from then on. Returns the
+    /// mail that was tapped.
+    fn taps(&mut self, daemon: &Daemon, cookie: &str, round: u64, life: &mut u64) -> Option<i64> {
+        if self.pocket.is_some() && round % 4 == 1 {
+            let sent = self.pocket.as_ref().map_or(0, Pocket::sent);
+            self.draft_for_the_pocket(round);
+            self.tap(daemon, cookie, is_waiting_text);
+            self.tap(daemon, cookie, is_waiting_text);
+            // A message leaves seconds after its tap. The end shall come around that moment, and not always before.
+            if let Some(pocket) = self.pocket.as_ref().filter(|_| self.dice.below(3) > 0) {
+                pocket.until_more_sent(sent);
+                *life = 700;
+            }
+        }
+        if self.dice.below(2) == 0 {
+            self.tap(daemon, cookie, is_waiting_text);
+        }
+        if self.post.is_none() || self.dice.below(3) == 0 {
+            return None;
+        }
+        self.draft_mail(round);
+        let fate = Fate::rolled(&mut self.dice);
+        let relay = self.post.as_ref().map(|post| Arc::clone(&post.relay))?;
+        relay.let_next(fate);
+        let tapped = self.tap(daemon, cookie, is_mail_to_send)?;
+        if fate.holds() {
+            relay.until_met();
+            *life = 50;
+        }
+        Some(tapped)
+    }
+
+    /// A new mail, or an answer to one that waits.
+    fn draft_mail(&mut self, round: u64) {
+        self.make_room();
+        let body = format!("Mail number {round}!");
+        let ids = self.post.as_ref().map(|post| post.queue(&self.phone).ids).unwrap_or_default();
+        let (tool, arguments) = match ids.last().filter(|_| self.dice.below(2) == 0) {
+            Some(id) => ("reply_email", json!({"email_id": id, "body": body})),
+            None => ("compose_email", json!({"to": post::BOB, "subject": "Hello", "body": body})),
+        };
+        self.stage(tool, &arguments, Way::Mail, body);
+    }
+
+    /// Notes what happened on the way to the mail that was tapped, once nobody speaks to its server any more.
+    fn note_fate(&mut self, tapped: Option<i64>) {
+        let met = self.post.as_ref().and_then(|post| post.relay.settled());
+        let draft = tapped.and_then(|id| self.books.drafts.get_mut(&id));
+        assert!(met.is_none() || draft.is_some(), "a mail left that nobody tapped");
+        if let (Some(fate), Some(draft)) = (met, draft) {
+            draft.met = Some(fate);
+            *self.books.fates.entry(fate).or_default() += 1;
+        }
     }
 
     fn balance(&mut self, round: u64) -> Account {
-        let account = self.books.balance(&self.phone, self.pocket.as_ref(), round);
-        self.waiting = account.waiting;
+        let outside = Outside { phone: &self.phone, pocket: self.pocket.as_ref(), post: self.post.as_ref() };
+        let account = self.books.balance(outside, round);
+        (self.waiting, self.letters_waiting) = (account.waiting, account.letters_waiting);
         account
+    }
+
+    fn outside(&self) -> Outside<'_> {
+        Outside { phone: &self.phone, pocket: self.pocket.as_ref(), post: self.post.as_ref() }
+    }
+
+    /// Undisturbed, until the copies of all mails that were sent are in their folder. A daemon that starts takes a few.
+    fn until_copied(&self) {
+        let outside = self.outside();
+        for _ in 0..10 {
+            let _daemon = self.phone.start();
+            for _ in 0..10 {
+                if self.books.not_copied(outside).1 == 0 {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+        panic!("of the mails that were sent so many have no copy: {:?}", self.books.not_copied(outside));
+    }
+
+    fn print_pocket(&self, account: &Account) {
+        let Some(pocket) = &self.pocket else {
+            println!("kills, paired phone: not without a network of our own");
+            return;
+        };
+        println!(
+            "kills, paired phone: {} of its messages arrived, {} told exactly once, all archived exactly once; {} of its \
+             notifications taken, each told exactly once; {} of its messages and {} replies left by taps",
+            pocket.received,
+            account.pocket_told,
+            self.books.bubbles.len(),
+            pocket.sent(),
+            pocket.handset.replies().len(),
+        );
+    }
+
+    fn print_post(&self, account: &Account) {
+        let Some(post) = &self.post else {
+            println!("kills, mail: not without Dovecot and Exim");
+            return;
+        };
+        let mails = self.books.drafts.values().filter(|draft| draft.way == Way::Mail);
+        let (sent, _) = self.books.not_copied(self.outside());
+        println!(
+            "kills, mail: {} mails arrived, {} told exactly once; {} drafts, {} mails left by {} taps, {sent} drafts said \
+             SENT, {} copies; on the way {:?}",
+            post.arrived,
+            account.letters_told,
+            mails.clone().count(),
+            post.left().len(),
+            mails.map(Tapped::times_tapped).sum::<u64>(),
+            post.copies().len(),
+            self.books.fates,
+        );
     }
 
     /// Undisturbed, until nothing waits any more.
     fn quiet_end(&mut self) -> Account {
         let daemon = self.phone.start();
         assert_eq!(self.phone.run(&["sms", "poll"]).code, 0);
+        if self.post.is_some() {
+            crate::kit::wait_for("a look into the mail account", || {
+                let looked = self.phone.run(&["email", "poll", "--json"]);
+                looked.code == 0 && looked.json()["accounts"][0]["error"].is_null()
+            });
+        }
         if let Some(pocket) = &self.pocket {
             pocket.until_archived(&self.phone);
         }
@@ -252,8 +382,11 @@ impl World {
             self.phone.run(&["heartbeat", "run"]);
         }
         drop(daemon);
+        self.until_copied();
         let account = self.balance(u64::MAX);
         assert_eq!((account.told, account.waiting), (self.books.arrived.len(), 0), "{account:?}");
+        let letters = self.post.as_ref().map_or(0, |post| post.arrived);
+        assert_eq!(account.letters_told as u64, letters, "each mail is told");
         let Some(pocket) = &self.pocket else { return account };
         assert_eq!(account.pocket_told as u64, pocket.received, "each message in the pocket is told");
         let (mut here, mut there) = (Pocket::archived(&self.phone), pocket.texts());
@@ -262,6 +395,22 @@ impl World {
         assert_eq!(here, there, "the archive holds each message of the pocket once");
         account
     }
+}
+
+/// A message of a phone that waits for its first tap.
+fn is_waiting_text(draft: &Tapped, status: &str) -> bool {
+    draft.way != Way::Mail && status == "PENDING"
+}
+
+/// A mail that may be tapped, also once more.
+fn is_mail_to_send(draft: &Tapped, status: &str) -> bool {
+    draft.way == Way::Mail && matches!(status, "PENDING" | "FAILED" | "UNKNOWN")
+}
+
+/// The draft of a card, with the rest of the page.
+fn form(card: &str) -> (i64, &str) {
+    let (_, id) = card.split_once("data-draft=\"").unwrap();
+    (id.split_once('"').unwrap().0.parse().unwrap(), card)
 }
 
 #[test]
@@ -278,18 +427,10 @@ fn whenever_it_is_killed_the_books_balance() {
             println!("kills: {} of {rounds}, {account:?}", round + 1);
         }
     }
-    let Account { told, left, unknown, pocket_told, .. } = world.quiet_end();
-    match &world.pocket {
-        Some(pocket) => println!(
-            "kills, paired phone: {} of its messages arrived, {pocket_told} told exactly once, all archived exactly once; \
-             {} of its notifications taken, each told exactly once; {} of its messages and {} replies left by taps",
-            pocket.received,
-            world.books.bubbles.len(),
-            pocket.sent(),
-            pocket.handset.replies().len(),
-        ),
-        None => println!("kills, paired phone: not without a network of our own"),
-    }
+    let account = world.quiet_end();
+    world.print_pocket(&account);
+    world.print_post(&account);
+    let Account { told, left, unknown, .. } = account;
     println!(
         "kills: {rounds} in {} s{}; {} messages arrived, {told} told exactly once; {} notifications taken, each told \
          exactly once; {} drafts, {left} left by taps, {unknown} unknown; {} requests; lost 0, doubled 0, sent by itself 0",

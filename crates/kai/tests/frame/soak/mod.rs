@@ -11,6 +11,10 @@ mod kills;
 mod load;
 #[cfg(feature = "foss")]
 mod pocket;
+#[cfg(feature = "foss")]
+mod post;
+#[cfg(feature = "foss")]
+mod relay;
 
 use std::time::{Duration, Instant};
 

@@ -15,6 +15,7 @@ use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::DbError;
 use kai_assistant::lease;
 use kai_bridges::simulated::Phone;
+use kai_stand_ins::mail::PostOffice;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,7 @@ use crate::answer::answer;
 use crate::app::{App, Role, Running};
 use crate::caller_env::CallerEnv;
 use crate::commands::notifications;
+use crate::follow_a_mail::trusting;
 use crate::inside::hub::PlayedHub;
 use crate::inside::server::PlayedServer;
 use crate::machine::Machine;
@@ -430,6 +432,37 @@ impl Scene {
         }
     }
 
+    /// A mail account, what is in it, and one whose server is away.
+    async fn mail(&mut self, office: &PostOffice) {
+        let (imap, smtp) =
+            (format!("localhost:{}", office.ports.imaps), format!("localhost:{}", office.ports.smtps));
+        let (address, password) = (office.address("alice"), office.password("alice"));
+        let new = json!({"address": address, "imap": imap, "smtp": smtp, "user": null, "password": password, "token_command": null});
+        self.see("email_list", "email", json!("list")).await;
+        self.see("email_add", "email", json!({"add": new})).await;
+        office.deliver("alice", MAIL);
+        office.deliver("alice", [MAIL, &b"x".repeat(300_000)].concat().as_slice());
+        office.deliver("alice", b"Subject: Sale\r\nList-Id: x\r\n\r\nCheap!\r\n");
+        self.see("email_poll", "email", json!({"poll": {"account": address}})).await;
+        self.sql(
+            "INSERT INTO email_accounts (address, spelling, user, imap, smtp, password, token_command, added)
+             SELECT 'away@post.test', 'away@post.test', user, '{\"host\":\"localhost\",\"port\":9,\"security\":\"tls\"}', smtp, NULL,
+             'echo token', added FROM email_accounts",
+        );
+        self.see("email_poll", "email", json!({"poll": {"account": null}})).await;
+        self.see("email_list", "email", json!("list")).await;
+        for account in [address.as_str(), "away@post.test"] {
+            self.see("email_test", "email", json!({"test": {"account": account}})).await;
+        }
+        let found = self.see("email_search", "email", json!({"search": {"text": "dinner"}})).await;
+        for mail in found["emails"].as_array().unwrap() {
+            self.see("email_read", "email", json!({"read": {"id": mail["id"]}})).await;
+        }
+        self.see("status", "status", Value::Null).await;
+        self.see("email_remove", "email", json!({"remove": {"account": "away@post.test"}})).await;
+        self.see("email_search", "email", json!({"search": {"text": "dinner"}})).await;
+    }
+
     /// A phone that was paired and is away.
     async fn phones(&mut self) {
         self.sql(
@@ -497,6 +530,10 @@ impl Scene {
     }
 }
 
+const MAIL: &[u8] = b"From: Bob <bob@post.test>\r\nTo: alice@post.test\r\nCc: carol@post.test\r\nSubject: Dinner\r\n\
+    MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\
+    Content-Type: application/pdf\r\nContent-Disposition: attachment; filename=menu.pdf\r\n\r\nx\r\n--b\r\n\r\nAt eight?\r\n";
+
 fn notification() -> Value {
     json!({"notification": {"app": "Chat", "title": "Alice", "text": "Are we on for tonight?"}})
 }
@@ -539,7 +576,14 @@ async fn the_json_of_commands_is_as_it_was_recorded() {
     let mut with_server = Scene::of(clock.clone(), App::on(clock, machine, Role::Daemon));
     with_server.shapes = plain.shapes;
     with_server.servers(&server).await;
-    let plain = with_server;
+
+    let clock = self::clock();
+    let office = PostOffice::open(&["alice"]);
+    let machine = Machine { mail: Some(Arc::new(trusting(&office))), ..Machine::default() };
+    let mut with_mail = Scene::of(clock.clone(), App::on(clock, machine, Role::Daemon));
+    with_mail.shapes = with_server.shapes;
+    with_mail.mail(&office).await;
+    let plain = with_mail;
 
     let found = plain.shapes.lines();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inside/commands/shapes.txt");
