@@ -31,10 +31,7 @@ pub(crate) async fn answer(
     match call {
         Call::Status => json(status::of(app, env).await?),
         Call::Doctor => json(doctor::examine(app, env).await),
-        Call::Stop => {
-            app.stop.cancel();
-            json(())
-        }
+        Call::Stop => json(app.stop.cancel()),
         Call::SettingsList => json(settings::list(app).await?),
         Call::SettingsGet { key } => json(settings::get(app, &key).await?),
         Call::SettingsSet { key, value } => json(settings::set(app, env, &key, &value).await?),
