@@ -183,7 +183,9 @@ mod tests {
             assert!(entry.sha256.len() == 64 && hex(entry.sha256), "{}", entry.name);
             let pinned = entry.revision.len() == 40 && hex(entry.revision);
             assert!(pinned || entry.name == "qwen2.5-coder-1.5b", "{}", entry.name);
-            assert!(entry.file.ends_with(".gguf") && !entry.file.contains('/'), "{}", entry.name);
+            let file = std::path::Path::new(entry.file);
+            assert!(file.extension().is_some_and(|end| end == "gguf"), "{}", entry.name);
+            assert_eq!(file.file_name(), Some(file.as_os_str()), "{}", entry.name);
             assert!(entry.memory > entry.bytes, "{}", entry.name);
             assert_eq!(named(entry.name), Some(entry));
         }

@@ -31,10 +31,7 @@ pub(crate) async fn answer(
     match call {
         Call::Status => json(status::of(app, env).await?),
         Call::Doctor => json(doctor::examine(app, env).await),
-        Call::Stop => {
-            app.stop.cancel();
-            json(())
-        }
+        Call::Stop => stop(app),
         Call::SettingsList => json(settings::list(app).await?),
         Call::SettingsGet { key } => json(settings::get(app, &key).await?),
         Call::SettingsSet { key, value } => json(settings::set(app, env, &key, &value).await?),
@@ -87,6 +84,11 @@ pub(crate) async fn answer(
         Call::Guest(call) => json(guests::host(app, call).await?),
         Call::Messages(call) => messages::answer(app, call).await,
     }
+}
+
+fn stop(app: &App) -> Result<Value, Failure> {
+    app.stop.cancel();
+    json(())
 }
 
 async fn local(app: &App, call: LocalCall, env: &CallerEnv, face: &dyn Face) -> Result<Value, Failure> {

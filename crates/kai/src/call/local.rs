@@ -83,6 +83,7 @@ pub(crate) struct Download {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "local"), expect(dead_code, reason = "nothing is downloaded"))]
 pub(crate) enum Phase {
     Running(Progress),
     /// The user stopped it, or Kai ended.

@@ -12,6 +12,7 @@ use crate::call::local::{FileDeleted, ModelFile};
 use crate::failure::Failure;
 
 /// The address under which a model's file is kept in the store.
+#[cfg_attr(not(feature = "local"), expect(dead_code, reason = "no file becomes a model"))]
 pub(crate) fn address(path: &Path) -> Option<String> {
     Url::from_file_path(path).ok().map(String::from)
 }

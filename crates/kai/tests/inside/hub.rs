@@ -1,5 +1,6 @@
 //! A hub of models on this machine, with one small model that it serves, cuts, forges or holds back.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -67,7 +68,10 @@ impl PlayedHub {
     /// The downloads of a roomy machine that knows this hub alone.
     pub(super) fn downloads(&self) -> Arc<Downloads> {
         let hash = Sha256::digest(&**self.file);
-        let sha256: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = hash.iter().fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").unwrap();
+            text
+        });
         let tiny = Entry {
             name: "tiny",
             repository: "kai/tiny",

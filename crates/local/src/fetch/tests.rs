@@ -1,6 +1,7 @@
 //! Downloads from a server on this machine that cuts, lies, ignores and dawdles.
 
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
@@ -135,7 +136,10 @@ fn body() -> Vec<u8> {
 
 fn wanted(body: &[u8], folder: &TempDir) -> Wanted {
     let hash = Sha256::digest(body);
-    let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hash.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    });
     let to = folder.path().join("models").join("m.gguf");
     Wanted { path: "a/b/resolve/main/m.gguf".to_owned(), bytes: body.len() as u64, sha256, to }
 }
