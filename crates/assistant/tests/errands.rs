@@ -322,7 +322,7 @@ async fn the_heartbeat_tells_of_tasks_and_runs_only_for_what_changed() {
     let stage = Stage::new([Act::text("HEARTBEAT_OK"), Act::text("HEARTBEAT_OK")]);
     let cron = Trigger::Cron("30 7 * * 1-5".parse().unwrap());
     stage.add("Weather", cron, Level::Nothing);
-    let beat = Beat { db: &stage.db, clock: stage.clock.as_ref() };
+    let beat = Beat { db: &stage.db, clock: stage.clock.as_ref(), lang: kai_words::Lang::ENGLISH };
     let dry = beat.dry_run(kai_llm::window::UNKNOWN).await.unwrap().text;
     let line = "## Pending Tasks\n- 1: Weather, every weekday at 7:30 (next: 2026-03-10 07:30+00:00)";
     assert!(dry.contains(line) && !dry.contains("Additions"), "{dry}");

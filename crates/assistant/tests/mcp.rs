@@ -304,7 +304,7 @@ async fn calls_ask_and_unattended_runs_get_only_what_was_allowed() {
         stage.db.write_now(|tx| store::set_tool(tx, "mcp_srv_act", ToolSwitch::InTasks, allowed)).unwrap();
         let model = calling("mcp_srv_act");
         let models = [ready(&model)];
-        stage.driver(&models, kind, level).unattended("go".to_owned(), &Arc::default()).await.unwrap();
+        stage.driver(&models, kind, level).unattended("go".to_owned(), "", &Arc::default()).await.unwrap();
         assert_eq!((stage.calls(), offered(&model, 0).len()), (runs, runs), "{name}");
     }
 }
@@ -372,7 +372,7 @@ async fn many_tools_are_found_by_words() {
     let models = [ready(&task)];
     stage
         .driver(&models, RunKind::Task, Level::Nothing)
-        .unattended("go".to_owned(), &Arc::default())
+        .unattended("go".to_owned(), "", &Arc::default())
         .await
         .unwrap();
     assert_eq!(offered(&task, 0), Vec::<String>::new(), "nothing to find that this run may call");

@@ -168,7 +168,7 @@ impl World {
             shown: &[],
             platform: "test",
         };
-        Beat { db, clock: self.clock.as_ref() }.run(why, Ok(driver)).await
+        Beat { db, clock: self.clock.as_ref(), lang: kai_words::Lang::ENGLISH }.run(why, Ok(driver)).await
     }
 
     fn asked(&self) -> usize {
@@ -328,7 +328,7 @@ async fn a_dry_run_is_the_next_prompt_to_the_byte_and_changes_nothing() {
     let world = world().await;
     world.receive("+15550100");
     world.poller.poll().await.unwrap();
-    let beat = Beat { db: &world.poller.db, clock: world.clock.as_ref() };
+    let beat = Beat { db: &world.poller.db, clock: world.clock.as_ref(), lang: kai_words::Lang::ENGLISH };
     let dry = beat.dry_run(world.models[0].model.window()).await.unwrap().text;
     assert_eq!(beat.dry_run(world.models[0].model.window()).await.unwrap().text, dry);
     assert!(world.outcomes().await.is_empty());
@@ -400,7 +400,7 @@ async fn what_the_window_cannot_hold_waits_and_the_newest_people_come_first() {
     world.poller.poll().await.unwrap();
     world.poller.poll().await.unwrap();
     *world.puppet.window.lock().unwrap() = 8_192;
-    let beat = Beat { db: &world.poller.db, clock: world.clock.as_ref() };
+    let beat = Beat { db: &world.poller.db, clock: world.clock.as_ref(), lang: kai_words::Lang::ENGLISH };
     let dry = beat.dry_run(8_192).await.unwrap().text;
     assert_eq!(world.beat(Why::Tick).await, BeatResult::Ran(Outcome::Ok));
     let asked = world.puppet.asked.lock().unwrap().last().unwrap().clone();

@@ -202,8 +202,10 @@ impl Model for Scripted {
 
     fn prefers<'a>(&'a self, request: &'a Request, _: [&'a str; 2]) -> Option<Judging<'a>> {
         let taste = self.taste.as_ref()?;
-        locked(&self.judged).push(request.clone());
-        Some(Box::pin(std::future::ready(taste(request))))
+        Some(Box::pin(async move {
+            locked(&self.judged).push(request.clone());
+            taste(request)
+        }))
     }
 }
 

@@ -17,8 +17,8 @@ use jiff::{SignedDuration, Timestamp};
 use kai_codes::KnownCodes;
 use kai_llm::retry::TRIES;
 use kai_llm::{
-    Delta, Message, ModelError, Reply, Request, ToolCall, ToolSpec, Usage, fit_by, newest_pictures, repair,
-    request_tokens, without_pictures,
+    Delta, Message, ModelError, Reply, Request, Scale, ToolCall, ToolSpec, Usage, fit_by, newest_pictures,
+    repair, request_tokens, without_pictures,
 };
 use kai_words::{Said, said};
 use rusqlite::Transaction;
@@ -32,6 +32,7 @@ use super::meter::Meter;
 use super::opening::{Opened, Opening};
 use super::queued::QueuedId;
 use super::saying::Saying;
+use super::small::{self, Moments, ToolSet};
 use super::turn::{End, Offer, ROUNDS, Step, Turn};
 use super::unseen::{Kept, Veil};
 use super::{CallRunner, Event, Face, Ready, continued, prompt, reports};
@@ -200,6 +201,9 @@ struct Progress {
     contents: Contents,
     /// The meanings of the results among the turn's messages.
     meanings: Meanings,
+    /// When the user's messages were sent, and which tools a small model gets.
+    moments: Moments,
+    set: ToolSet,
     /// How many of the turn's messages are stored.
     stored: usize,
     finished: Finished,
@@ -223,8 +227,16 @@ impl Progress {
         level: Level,
         history: Vec<Message>,
     ) -> (Self, Step) {
-        let stored = history.len();
-        let (turn, step) = Turn::start(history, ROUNDS);
+        Self::at(conversation, lease, level, Turn::start(history, ROUNDS))
+    }
+
+    fn at(
+        conversation: ConversationId,
+        lease: Option<TurnLease>,
+        level: Level,
+        (turn, step): (Turn, Step),
+    ) -> (Self, Step) {
+        let stored = turn.messages().len();
         let finished = lease.as_ref().map(|held| held.finished.clone()).unwrap_or_default();
         let progress = Self {
             conversation,
@@ -236,6 +248,8 @@ impl Progress {
             files: vec![],
             contents: Contents::default(),
             meanings: Meanings::default(),
+            moments: Moments::new(),
+            set: ToolSet::default(),
             stored,
             finished,
             asking: 0,
@@ -273,9 +287,12 @@ impl Progress {
     }
 
     /// Handles the model's reply. Calls that the turn itself refuses get results with the default meaning.
-    fn on_reply(&mut self, reply: Reply) -> Step {
+    fn on_reply(&mut self, reply: Reply, scale: Scale) -> Step {
         let refused = self.turn.messages().len() + 1;
-        let step = self.turn.on_reply(reply);
+        let step = match scale {
+            Scale::Full => self.turn.on_reply(reply),
+            Scale::Small => self.turn.on_small_reply(reply),
+        };
         (refused..self.turn.messages().len())
             .for_each(|place| self.meanings.keep(place, Provenance::default()));
         step
@@ -489,14 +506,34 @@ impl Driver<'_> {
     }
 
     /// Runs a turn that nobody watches, without a conversation: its messages are recorded only in the ledger, and the
-    /// caller stores what it needs of the answer. `meter` counts the cost, even if the run is dropped half-way.
-    pub async fn unattended(&self, said: String, meter: &Arc<Meter>) -> Result<Answer, TurnError> {
+    /// caller stores what it needs of the answer. `about` holds the words that say what it is about: a small model gets
+    /// its tools by them. `meter` counts the cost, even if the run is dropped half-way.
+    pub async fn unattended(
+        &self,
+        said: String,
+        about: &str,
+        meter: &Arc<Meter>,
+    ) -> Result<Answer, TurnError> {
+        self.unwatched(Turn::start(vec![Message::user(said)], ROUNDS), ToolSet::of(about), meter).await
+    }
+
+    /// The same, without tools: the model only writes.
+    pub async fn worded(&self, said: String, meter: &Arc<Meter>) -> Result<Answer, TurnError> {
+        self.unwatched(Turn::without_tools(vec![Message::user(said)]), ToolSet::default(), meter).await
+    }
+
+    async fn unwatched(
+        &self,
+        turn: (Turn, Step),
+        set: ToolSet,
+        meter: &Arc<Meter>,
+    ) -> Result<Answer, TurnError> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
-        let (mut progress, step) =
-            Progress::of(ConversationId(0), None, self.level, vec![Message::user(said)]);
-        progress.meter = Arc::clone(meter);
+        let (progress, step) = Progress::at(ConversationId(0), None, self.level, turn);
+        let moments = Moments::from([(0, self.clock.now())]);
+        let mut progress = Progress { set, moments, meter: Arc::clone(meter), ..progress };
         let _unwatched = Unwatched { db: self.db.clone(), finished: progress.finished.clone() };
         self.go_on(&mut progress, step).await
     }
@@ -561,13 +598,13 @@ impl Driver<'_> {
         };
         let Begun { id: conversation, lease, level, entries, files, contents } =
             self.db.write(begun).await.map_err(|e: TurnError| e)?;
-        let (mut history, meanings) = history(entries, &contents);
-        history.extend(request);
+        let History { mut messages, meanings, moments, set } = history(entries, &contents);
+        messages.extend(request);
         let (db, partial_reply, finished) = (self.db.clone(), Mutex::default(), Finished::default());
         let held =
             TurnLease { db, conversation, lease, given_back: false, begun: now, partial_reply, finished };
-        let (progress, step) = Progress::of(conversation, Some(held), level.max(self.level), history);
-        Ok((Progress { said_now, pictures, files, contents, meanings, ..progress }, step))
+        let (progress, step) = Progress::of(conversation, Some(held), level.max(self.level), messages);
+        Ok((Progress { said_now, pictures, files, contents, meanings, moments, set, ..progress }, step))
     }
 
     async fn surroundings(&self, progress: &Progress) -> Result<RequestContext, DbError> {
@@ -696,7 +733,7 @@ impl Driver<'_> {
         }
         // The level never goes down: text that was read once may influence every later message.
         progress.level = self.level(progress);
-        let held = self.held(progress, &request);
+        let held = self.held(progress, &request, offer);
         self.store_request(progress, ready, ready.model.body(&request), held).await?;
         let since = self.clock.now();
         progress.sent_at = since;
@@ -727,8 +764,12 @@ impl Driver<'_> {
     }
 
     /// What a request contains of others.
-    fn held(&self, progress: &Progress, request: &Request) -> Held {
-        let mut seen = progress.meanings.mentions(progress.turn.messages(), &request.messages);
+    fn held(&self, progress: &Progress, request: &Request, offer: Offer) -> Held {
+        let turn = &progress.turn;
+        // Without tools, this turn's results may be told again as text.
+        let retold = if offer == Offer::Tools { &[] } else { &turn.messages()[turn.began_at()..] };
+        let sent = [&request.messages[..], retold].concat();
+        let mut seen = progress.meanings.mentions(turn.messages(), &sent);
         seen.extend(self.shown.iter().cloned());
         let sent = progress.contents.among(&request.messages, &progress.files);
         let mut files: Vec<SentFile> = vec![];
@@ -739,6 +780,11 @@ impl Driver<'_> {
             }
         }
         Held { seen, files }
+    }
+
+    /// How much the first model can bear.
+    pub fn scale(&self) -> Scale {
+        self.models.first().map_or(Scale::Full, |ready| ready.model.scale())
     }
 
     /// The context window of the first model.
@@ -757,7 +803,7 @@ impl Driver<'_> {
         let turn = &progress.turn;
         let tools = match offer {
             Offer::Tools => self.offered(around, self.level(progress), turn.messages()),
-            Offer::Nothing => vec![],
+            Offer::Nothing | Offer::Retold => vec![],
         };
         let veil = around.veil(turn.messages(), &progress.meanings);
         let said_now = progress.said_now.then(|| turn.began_at());
@@ -767,9 +813,24 @@ impl Driver<'_> {
         };
         let is_blind = progress.pictures == Pictures::LeftOut || ready.vision == Vision::No;
         let messages = if is_blind { without_pictures(messages) } else { newest_pictures(messages, window) };
-        let messages = repair(&messages, &tools, turn.began_at());
         // The user's soul text and the memories may contain codes that were shown; our own text does not.
         let hide = |text: String| veil.as_ref().map_or_else(|| text.clone(), |veil| veil.over_text(&text));
+        if ready.model.scale() == Scale::Small {
+            return small::request(&small::Parts {
+                hide: &hide,
+                soul: &around.values.of(&SOUL_TEXT),
+                memories: &around.memories,
+                set: progress.set,
+                tools: &tools,
+                offer,
+                messages: &messages,
+                began_at: turn.began_at(),
+                moments: &progress.moments,
+                zone: &self.clock.zone(),
+                window,
+            });
+        }
+        let messages = repair(&messages, &tools, turn.began_at());
         let parts = prompt::Chat {
             hide: &hide,
             soul: &around.values.of(&SOUL_TEXT),
@@ -780,7 +841,7 @@ impl Driver<'_> {
             model: &ready.label,
         };
         let mut system = prompt::chat(&parts);
-        if offer == Offer::Nothing {
+        if offer != Offer::Tools {
             // Not as a message: some providers reject a user message directly after a tool result.
             system = format!("{system}\n\n{}", prompt::FINAL.trim());
         }
@@ -832,7 +893,8 @@ impl Driver<'_> {
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);
         progress.cut_off = reply.cut_off;
-        let step = progress.on_reply(reply);
+        let scale = self.models.get(progress.asking).map(|ready| ready.model.scale());
+        let step = progress.on_reply(reply, scale.unwrap_or_default());
         let announced: Vec<Record> = match &step {
             Step::RunTools(calls) => calls.iter().map(|call| hands.announced(call)).collect(),
             Step::AskModel { .. } | Step::Done { .. } => vec![],
@@ -917,9 +979,22 @@ fn contents(tx: &Transaction<'_>, files: &[Attachment]) -> Result<Contents, DbEr
     Ok(contents)
 }
 
-/// Splits stored entries into messages, with their files in them, and the meanings of their results.
-fn history(entries: Vec<Entry>, contents: &Contents) -> (Vec<Message>, Meanings) {
-    let (mut messages, mut meanings) = (vec![], Meanings::default());
+/// A stored conversation as a turn needs it.
+struct History {
+    messages: Vec<Message>,
+    meanings: Meanings,
+    moments: Moments,
+    set: ToolSet,
+}
+
+/// Splits stored entries into messages, with their files in them, the meanings of their results, and when the user's
+/// messages were sent.
+fn history(entries: Vec<Entry>, contents: &Contents) -> History {
+    let (mut messages, mut meanings, mut moments) = (vec![], Meanings::default(), Moments::new());
+    let first = entries.iter().find_map(|entry| match &entry.message {
+        Message::User { text, .. } => Some(ToolSet::of(text)),
+        Message::Assistant { .. } | Message::Tool { .. } => None,
+    });
     if matches!(entries.first(), Some(Entry { message: Message::Assistant { .. }, .. })) {
         // Providers require a user message first, and unsolicited reports would otherwise be left out.
         messages.push(Message::user(REPORTS.to_owned()));
@@ -927,7 +1002,10 @@ fn history(entries: Vec<Entry>, contents: &Contents) -> (Vec<Message>, Meanings)
     let mut was_stopped = false;
     for entry in entries {
         let goes_on = std::mem::replace(&mut was_stopped, entry.is_stopped()) && !entry.report;
-        let Entry { message, meaning, files, .. } = entry;
+        let Entry { message, meaning, files, at, .. } = entry;
+        if matches!(message, Message::User { .. }) {
+            moments.insert(messages.len(), Timestamp::from_millisecond(at).unwrap_or_default());
+        }
         if let Some(meaning) = meaning {
             meanings.keep(messages.len(), meaning);
         }
@@ -945,7 +1023,7 @@ fn history(entries: Vec<Entry>, contents: &Contents) -> (Vec<Message>, Meanings)
     if let Some(Message::Assistant { text, .. }) = messages.last_mut().filter(|_| was_stopped) {
         *text = continued::whole_words(text).to_owned();
     }
-    (messages, meanings)
+    History { messages, meanings, moments, set: first.unwrap_or_default() }
 }
 
 /// Renews the lease, or fails with [`TurnError::TakenOver`]: a turn must not write into a conversation that another

@@ -21,6 +21,8 @@ pub enum Offer {
     Tools,
     /// The last request of a turn that has to end: the model sees all results but no tools.
     Nothing,
+    /// A small model repeated a call: what its calls returned is told again, as text, and it gets no tools.
+    Retold,
 }
 
 /// How a turn ended.
@@ -63,6 +65,13 @@ impl Turn {
         (turn, Step::AskModel { offer: Offer::Tools })
     }
 
+    /// Starts a turn in which the model only writes.
+    pub fn without_tools(history: Vec<Message>) -> (Self, Step) {
+        let (turn, _) = Self::start(history, 0);
+        let step = Step::AskModel { offer: Offer::Nothing };
+        (Self { ending: Some(End::Answered), ..turn }, step)
+    }
+
     /// The whole conversation, this turn included.
     pub fn messages(&self) -> &[Message] {
         &self.messages
@@ -89,6 +98,18 @@ impl Turn {
             return self.end(End::Repeating);
         }
         Step::RunTools(self.calls.clone())
+    }
+
+    /// Takes the reply of a small model. Of several calls only the first counts, and one that was made in this turn
+    /// already is not made again.
+    pub fn on_small_reply(&mut self, mut reply: Reply) -> Step {
+        reply.calls.truncate(1);
+        let call = reply.calls.first().map(signature_of).filter(|_| self.ending.is_none());
+        if call.is_some_and(|call| self.rounds.iter().any(|round| round.contains(&call))) {
+            self.ending = Some(End::Answered);
+            return Step::AskModel { offer: Offer::Retold };
+        }
+        self.on_reply(reply)
     }
 
     /// Takes the results of the calls of [`Step::RunTools`], in the same order.
@@ -171,7 +192,9 @@ mod tests {
                     let next = rounds.next();
                     turn.on_reply(reply(next.map_or("done", |_| ""), next.map(calls).unwrap_or_default()))
                 }
-                Step::AskModel { offer: Offer::Nothing } => turn.on_reply(reply("best so far", calls("Z"))),
+                Step::AskModel { offer: Offer::Nothing | Offer::Retold } => {
+                    turn.on_reply(reply("best so far", calls("Z")))
+                }
                 Step::RunTools(calls) => {
                     ran += 1;
                     turn.on_results(calls.iter().map(|_| "ok".to_owned()).collect())
@@ -203,6 +226,28 @@ mod tests {
         ] {
             assert_eq!(play(limit, script), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_small_model_makes_one_call_a_round_and_none_twice() {
+        let (mut turn, _) = Turn::start(said("hi"), 15);
+        assert_eq!(turn.on_small_reply(reply("", calls("AB"))), Step::RunTools(calls("A")));
+        turn.on_results(vec!["1".to_owned()]);
+        assert_eq!(turn.on_small_reply(reply("", calls("B"))), Step::RunTools(calls("B")));
+        turn.on_results(vec!["2".to_owned()]);
+        let before = turn.messages().len();
+        assert_eq!(turn.on_small_reply(reply("Hm.", calls("A"))), Step::AskModel { offer: Offer::Retold });
+        assert_eq!(turn.messages().len(), before, "the repeated call leaves no trace");
+        let done = Step::Done { text: "Here.".to_owned(), end: End::Answered };
+        assert_eq!(turn.on_small_reply(reply("Here.", calls("A"))), done, "it has no tools any more");
+    }
+
+    #[test]
+    fn a_turn_without_tools_is_one_answer() {
+        let (mut turn, step) = Turn::without_tools(said("hi"));
+        assert_eq!(step, Step::AskModel { offer: Offer::Nothing });
+        let done = Step::Done { text: "Hm.".to_owned(), end: End::Answered };
+        assert_eq!(turn.on_reply(reply("Hm.", calls("A"))), done);
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Round<'_> {
     ) -> Result<Answer, Said> {
         let driver = Driver { kind: RunKind::Task, level: claim.task.level, ..driver };
         let said = prompt::task(&claim.task, claim.due, &started.to_zoned(self.errands.clock.zone()));
-        match tokio::time::timeout(LONGEST, driver.unattended(said, meter)).await {
+        match tokio::time::timeout(LONGEST, driver.unattended(said, &claim.task.prompt, meter)).await {
             Ok(answer) => answer.map_err(|error| error.said()),
             Err(_elapsed) => Err(said::run_too_long(LONGEST.as_secs() / 60)),
         }

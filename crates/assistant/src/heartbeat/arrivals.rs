@@ -30,6 +30,8 @@ pub struct Arrival {
     pub sensitive: bool,
     /// It seems to come from a person rather than a service.
     pub personal: bool,
+    /// It comes from a contact, or from somebody to whom the user has written.
+    pub known: bool,
 }
 
 impl Arrivals {

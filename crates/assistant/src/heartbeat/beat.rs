@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kai_llm::{ModelError, Usage};
-use kai_words::{Said, said};
+use kai_llm::{ModelError, Request, Scale, Usage};
+use kai_words::{Lang, Said, said};
 use rusqlite::Transaction;
 
 use super::arrivals::FeatureState;
@@ -13,7 +13,7 @@ use super::brief::{self, Brief, Sources};
 use super::due::{self, Due, Rules, ScheduleState};
 use super::prompt::{self, Parts, Rendered};
 use super::store::{self, Cost};
-use super::{Outcome, email, notifications, sms};
+use super::{Outcome, email, notifications, ranked, sms};
 use crate::agent::reports::{self, Report};
 use crate::agent::{Answer, Driver, Meter, Spent, TurnError};
 use crate::clock::Clock;
@@ -58,12 +58,21 @@ pub enum BeatResult {
 pub struct Beat<'a> {
     pub db: &'a Db,
     pub clock: &'a dyn Clock,
+    /// The language of the reports that Kai composes itself.
+    pub lang: Lang,
 }
 
 /// The prompt of the next run, and whether there is anything new to ask about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
     pub text: String,
+    pub is_new: bool,
+}
+
+/// Every request of the next run with a small model, and whether there is anything new to ask about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NextRequests {
+    pub requests: Vec<Request>,
     pub is_new: bool,
 }
 
@@ -83,9 +92,12 @@ struct Wording {
 
 impl Wording {
     fn render(&self, brief: &Brief, window: usize) -> Rendered {
+        prompt::heartbeat(&self.parts(brief, window))
+    }
+
+    fn parts<'a>(&'a self, brief: &'a Brief, window: usize) -> Parts<'a> {
         let (opening, mark) = (&self.opening, &self.mark);
-        let room = prompt::arrivals_room(window);
-        prompt::heartbeat(&Parts { opening, brief, now: &self.now, mark, room })
+        Parts { opening, brief, now: &self.now, mark, room: prompt::arrivals_room(window) }
     }
 }
 
@@ -119,12 +131,45 @@ impl Beat<'_> {
             Err(why) => return self.settle(lease, Settled::failed(&brief, why), started).await,
         };
         let meter = Arc::new(Meter::default());
-        let asking = ask(&driver, &brief, &wording, &meter);
+        let asking = self.ask(&driver, &brief, &wording, &meter);
         let settled = match tokio::time::timeout(LONGEST, asking).await {
-            Ok((rendered, answer)) => Settled::of(&brief, rendered, answer),
+            Ok(settled) => settled,
             Err(_elapsed) => Settled::failed(&brief, said::run_too_long_hour()),
         };
         self.settle(lease, Settled { spent: meter.spent(), ..settled }, started).await
+    }
+
+    /// Asks the way that the first model bears.
+    async fn ask(
+        &self,
+        driver: &Driver<'_>,
+        brief: &Brief,
+        wording: &Wording,
+        meter: &Arc<Meter>,
+    ) -> Settled {
+        if driver.scale() == Scale::Full {
+            let (rendered, answer) = ask(driver, brief, wording, meter).await;
+            return Settled::of(brief, rendered, answer);
+        }
+        let parts = wording.parts(brief, driver.window());
+        let run = ranked::ask(driver, &parts, self.lang, meter).await;
+        let settled = Settled::of(brief, run.rendered, run.answer);
+        let standing = if run.heard { settled.standing } else { brief.answered.clone() };
+        Settled { alerts: run.alerts, standing, ..settled }
+    }
+
+    /// Every request that a run with a small model of this window would make right now. Changes nothing.
+    pub async fn dry_requests(&self, window: usize) -> Result<NextRequests, DbError> {
+        let (now, lang) = (self.clock.now().to_zoned(self.clock.zone()), self.lang);
+        self.db
+            .read(move |tx| {
+                let values = settings::load(tx)?;
+                let brief = brief::gather(tx, &sources(&values), now.time_zone())?;
+                let wording = wording(tx, &values, now)?;
+                let requests = ranked::requests(&wording.parts(&brief, window), lang);
+                Ok(NextRequests { requests, is_new: brief.is_new() })
+            })
+            .await
     }
 
     /// The exact prompt that a run would send right now to a model with this window. Changes nothing.
@@ -160,7 +205,7 @@ impl Beat<'_> {
             store::record(tx, outcome, Cost { tokens: *tokens, estimated: *estimated, ms }, now)?;
             if let Outcome::Report(said) = outcome {
                 let (said, spoken) = (said.clone(), Some((label.clone(), *usage)));
-                reports::keep(tx, &Report { said, spoken, at: now, raises: true })?;
+                reports::keep(tx, &Report { said, spoken, at: now, raises: settled.alerts })?;
             }
             if matches!(outcome, Outcome::Report(_) | Outcome::Ok) {
                 settled.forget(tx)?;
@@ -206,7 +251,7 @@ async fn ask_once(
     let Rendered { email, sms, notifications, .. } = rendered;
     let shown = [&email.identities[..], &sms.identities, &notifications.identities].concat();
     let driver = Driver { kind: RunKind::Heartbeat, level, shown: &shown, ..*driver };
-    driver.unattended(rendered.text.clone(), meter).await
+    driver.unattended(rendered.text.clone(), "", meter).await
 }
 
 /// The outcome of a run, with what it showed.
@@ -217,6 +262,8 @@ struct Settled {
     label: String,
     standing: String,
     rendered: Option<Rendered>,
+    /// The user is alerted to the report.
+    alerts: bool,
 }
 
 impl Settled {
@@ -228,6 +275,7 @@ impl Settled {
             label: String::new(),
             standing: brief.standing(),
             rendered: None,
+            alerts: true,
         }
     }
 
@@ -241,7 +289,7 @@ impl Settled {
             Err(error) => (Outcome::Failed(error.said()), error.usage(), String::new()),
         };
         let (spent, standing) = (Spent::default(), brief.standing());
-        Self { outcome, spent, usage, label, standing, rendered: Some(rendered) }
+        Self { outcome, spent, usage, label, standing, rendered: Some(rendered), alerts: true }
     }
 
     /// Removes exactly what was shown from the queues, and only for features that are still enabled: a user who

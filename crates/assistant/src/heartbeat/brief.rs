@@ -56,10 +56,13 @@ impl Brief {
     pub fn is_new(&self) -> bool {
         let standing = !(self.tasks.is_empty() && self.candidates.is_empty());
         !self.additions.is_empty()
-            || !self.email.is_empty()
-            || !self.sms.is_empty()
-            || !self.notifications.is_empty()
+            || !self.is_without_arrivals()
             || (standing && self.standing() != self.answered)
+    }
+
+    /// Whether no message waits and none was dropped.
+    pub fn is_without_arrivals(&self) -> bool {
+        self.email.is_empty() && self.sms.is_empty() && self.notifications.is_empty()
     }
 
     /// A digest of the tasks and candidates, which stay until somebody changes them.

@@ -7,6 +7,7 @@ use super::arrivals::{Arrival, Arrivals};
 use crate::db::DbError;
 use crate::email::queue::{self, Queued, shown};
 use crate::email::{self, sync};
+use crate::outbox::{self, Channel};
 use crate::pending::{self, Queue, Waiting};
 use crate::settings::{EMAIL_ENABLED, Values};
 use crate::tool::Eyes;
@@ -36,24 +37,29 @@ pub struct AccountStatus {
 
 pub(super) fn waiting(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals, DbError> {
     let waiting = pending::waiting::<Queued>(tx, queue::QUEUE)?;
-    let items = waiting.into_iter().map(|waiting| arrival(waiting, values)).collect();
+    let items = waiting.into_iter().map(|waiting| arrival(tx, waiting, values)).collect::<Result<_, _>>()?;
     Ok(Arrivals { items, dropped: pending::dropped(tx, queue::QUEUE)? })
 }
 
-fn arrival(Waiting { seq, entry }: Waiting<Queued>, values: &Values) -> Arrival {
+fn arrival(
+    tx: &Transaction<'_>,
+    Waiting { seq, entry }: Waiting<Queued>,
+    values: &Values,
+) -> Result<Arrival, DbError> {
     // Redacted again, because redaction may have been disabled when the mail was queued.
     let [name, title, text] =
         email::redacted(Eyes::of_model(values), [&entry.name, &entry.subject, &entry.preview]);
-    Arrival {
+    Ok(Arrival {
         seq,
         identity: entry.identity(),
         personal: entry.is_personal(),
+        known: outbox::store::has_written_to(tx, Channel::Email, entry.address.as_written())?,
         who: Untrusted::new(shown(&name, &entry.address, SENDER)),
         title,
         id: entry.id.to_string(),
         text,
         sensitive: false,
-    }
+    })
 }
 
 /// The accounts that there is something to say about.

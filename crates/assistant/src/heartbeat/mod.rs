@@ -3,25 +3,32 @@
 //! On a tick, [`due`] (pure) decides whether to run. [`brief`] gathers what is new; if nothing is, no model is asked.
 //! [`prompt`] (pure) renders it, and [`beat`] asks a model with the tools of an unattended run. One transaction then
 //! stores the report and the timestamps ([`store`]) and removes exactly what was shown from the queues.
+//!
+//! A small model is asked otherwise (`ranked`): [`triage`] (pure) ranks each message singly, with the model's margin as
+//! one of several signals; then the model words why the top ones matter, without tools, and [`digest`] (pure) composes
+//! the report.
 
 pub mod arrivals;
 pub mod beat;
 pub mod brief;
+pub mod digest;
 pub mod due;
 pub mod email;
 #[cfg_attr(not(feature = "notifications"), path = "no_notifications.rs")]
 mod notifications;
 pub mod prompt;
+mod ranked;
 #[cfg_attr(not(feature = "sms"), path = "no_sms.rs")]
 mod sms;
 pub mod store;
+pub mod triage;
 
 use kai_words::Said;
 use serde::{Deserialize, Serialize};
 
 use crate::db::Migration;
 
-pub use beat::{Beat, BeatResult, Next, Why};
+pub use beat::{Beat, BeatResult, Next, NextRequests, Why};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "heartbeat/1", sql: include_str!("../../migrations/heartbeat.sql") };

@@ -27,6 +27,7 @@ pub(super) fn waiting(tx: &Transaction<'_>, values: &Values) -> Result<Arrivals,
         Arrival {
             seq: waiting.seq,
             personal: waiting.entry.is_personal(),
+            known: false,
             who: beside(&item.app_label, item.phone.as_ref()),
             title: item.title,
             identity: item.id.identity(),

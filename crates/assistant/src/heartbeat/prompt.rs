@@ -71,6 +71,17 @@ pub fn heartbeat(parts: &Parts<'_>) -> Rendered {
     Rendered { text: sections.join("\n\n"), email, sms, notifications }
 }
 
+/// The sections besides earlier reports and what arrived.
+pub(super) fn besides_arrivals(parts: &Parts<'_>) -> Vec<String> {
+    let sections = [
+        section("Heartbeat Additions", &parts.brief.additions.join("\n\n")),
+        section("Pending Tasks", &tasks(parts)),
+        section("Email Status", &accounts(parts)),
+        section("Promotion Candidates", &parts.brief.candidates.join("\n")),
+    ];
+    sections.into_iter().filter(|section| !section.is_empty()).collect()
+}
+
 fn section(title: &str, body: &str) -> String {
     if body.trim().is_empty() { String::new() } else { format!("## {title}\n{}", body.trim()) }
 }
@@ -205,6 +216,7 @@ mod tests {
             text: Untrusted::new(text),
             sensitive: false,
             personal: true,
+            known: false,
         }
     }
 

@@ -4,6 +4,7 @@ use rusqlite::Transaction;
 
 use super::arrivals::{Arrival, Arrivals};
 use crate::db::DbError;
+use crate::outbox::{self, Channel};
 use crate::pending::{self, Queue, Waiting};
 use crate::settings::{SMS_ENABLED, Values};
 use crate::sms::names;
@@ -33,10 +34,13 @@ fn arrival(
 ) -> Result<Arrival, DbError> {
     let Waiting { seq, entry } = waiting;
     let name = names::beside(tx, entry.address.as_written())?;
+    let known =
+        name.is_some() || outbox::store::has_written_to(tx, Channel::Sms, entry.address.as_written())?;
     Ok(Arrival {
         seq,
         identity: entry.identity(),
         personal: crate::sms::is_personal(entry.address.as_written()),
+        known,
         who: entry.address,
         title: beside(name, phones.name(entry.source)),
         id: entry.id.0.to_string(),

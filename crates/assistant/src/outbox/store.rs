@@ -188,6 +188,12 @@ pub(super) fn reached_before(tx: &Transaction<'_>, channel: Channel, to: &str) -
     Ok(tx.query_row(sql, [to], |row| row.get(0))?)
 }
 
+/// Whether the user has sent a message to this number or address.
+pub(crate) fn has_written_to(tx: &Transaction<'_>, channel: Channel, address: &str) -> Result<bool, DbError> {
+    let number = number::recipient(address).ok().filter(|_| channel == Channel::Sms);
+    reached_before(tx, channel, number.as_deref().unwrap_or(address))
+}
+
 /// Whether a mail to this address was sent before, perhaps with others.
 fn mailed_before(tx: &Transaction<'_>, address: &str) -> Result<bool, DbError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM attempts

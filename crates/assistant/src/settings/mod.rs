@@ -112,6 +112,12 @@ pub static HEARTBEAT_INTERVAL: Setting = setting(
     "30",
     "Minutes between heartbeats.",
 );
+pub static HEARTBEAT_LOCAL_FIRST: Setting = setting(
+    "heartbeat_local_first",
+    Kind::Switch,
+    "false",
+    "Lets heartbeats ask only models on this computer, whatever heartbeat_model says. If none can be used, they fail.",
+);
 pub static HEARTBEAT_MODEL: Setting = setting(
     "heartbeat_model",
     Kind::Text { longest: 60 },
@@ -287,6 +293,7 @@ static FIXED: &[&Setting] = &[
     &HEARTBEAT_DAILY_TOKENS,
     &HEARTBEAT_ENABLED,
     &HEARTBEAT_INTERVAL,
+    &HEARTBEAT_LOCAL_FIRST,
     &HEARTBEAT_MODEL,
     &HEARTBEAT_PROMPT,
     &LANGUAGE,

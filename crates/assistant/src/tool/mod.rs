@@ -218,6 +218,12 @@ pub trait AnyTool: Send + Sync {
     fn call<'a>(&'a self, arguments: Map<String, Value>, run: &'a Run) -> Running<'a>;
 }
 
+/// What a model is told about a tool.
+pub(crate) fn spec_of<T: Tool>() -> ToolSpec {
+    let (description, parameters) = schema::describe::<T::Input>();
+    ToolSpec { name: T::NAME.to_owned(), description, parameters }
+}
+
 impl<T: Tool> AnyTool for T {
     fn name(&self) -> &str {
         T::NAME
@@ -244,8 +250,7 @@ impl<T: Tool> AnyTool for T {
     }
 
     fn spec(&self) -> ToolSpec {
-        let (description, parameters) = schema::describe::<T::Input>();
-        ToolSpec { name: T::NAME.to_owned(), description, parameters }
+        spec_of::<T>()
     }
 
     fn probe_access(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

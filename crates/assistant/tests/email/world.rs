@@ -166,7 +166,7 @@ impl World {
             platform: "test",
         };
         self.probe().await;
-        let beat = Beat { db: &self.db, clock: self.clock.as_ref() };
+        let beat = Beat { db: &self.db, clock: self.clock.as_ref(), lang: kai_words::Lang::ENGLISH };
         let prompt = beat.dry_run(100_000).await.unwrap().text;
         (beat.run(Asked::Asked, Ok(driver)).await.unwrap(), prompt)
     }

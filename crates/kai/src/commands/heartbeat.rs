@@ -4,8 +4,9 @@ use kai_assistant::agent::{Nobody, Ready};
 use kai_assistant::db::DbError;
 use kai_assistant::gate::{self, Level, RunKind};
 use kai_assistant::heartbeat::due::{self, Due};
-use kai_assistant::heartbeat::{Beat, BeatResult, Next, Outcome, Why, beat, store};
-use kai_assistant::settings::{self, HEARTBEAT_MODEL};
+use kai_assistant::heartbeat::{Beat, BeatResult, Next, NextRequests, Outcome, Why, beat, store};
+use kai_assistant::settings::{self, HEARTBEAT_LOCAL_FIRST, HEARTBEAT_MODEL, Values};
+use kai_llm::{Message, Request, Scale, request_tokens};
 use kai_words::{Said, said};
 
 use crate::app::App;
@@ -67,13 +68,15 @@ pub(crate) async fn log(app: &App) -> Result<Vec<LogRow>, DbError> {
 
 /// Runs one heartbeat if `why` permits it now.
 pub(crate) async fn run(app: &App, env: &CallerEnv, why: Why) -> Result<HeartbeatRan, Failure> {
-    let models = chosen_models(app, env).await?;
+    let values = app.db.read(settings::load).await?;
+    let models = chosen_models(app, env, &values).await?;
     let driver = models
         .as_ref()
         .map(|models| app.driver(models, &Nobody, RunKind::Heartbeat, Level::People))
         .map_err(Clone::clone);
-    let beaten = Beat { db: &app.db, clock: app.clock.as_ref() }.run(why, driver).await?;
-    if matches!(beaten, BeatResult::Ran(Outcome::Report(_) | Outcome::Ok)) {
+    let beaten = beat(app, env, &values).run(why, driver).await?;
+    let was_answered = matches!(beaten, BeatResult::Ran(Outcome::Report(_) | Outcome::Ok));
+    if was_answered && !values.on(&HEARTBEAT_LOCAL_FIRST) {
         // The run is finished; the context windows that servers report are for the next one.
         if let Err(error) = models::ask_for_windows(app, env).await {
             tracing::warn!(%error, "servers could not be asked for their windows");
@@ -93,25 +96,44 @@ pub(crate) async fn run(app: &App, env: &CallerEnv, why: Why) -> Result<Heartbea
     Ok(HeartbeatRan { outcome, reason, report })
 }
 
-/// The models that heartbeats use: the one that is set, or all in their order. Having none is an error of the run,
-/// which is logged, not of the command.
-async fn chosen_models(app: &App, env: &CallerEnv) -> Result<Result<Vec<Ready>, Said>, DbError> {
-    let wanted = app.db.read(settings::load).await?.of(&HEARTBEAT_MODEL);
+fn beat<'a>(app: &'a App, env: &CallerEnv, values: &Values) -> Beat<'a> {
+    Beat { db: &app.db, clock: app.clock.as_ref(), lang: App::lang(values, env) }
+}
+
+/// The models that heartbeats use: those on this computer if nothing may leave it, else the one that is set, or all in
+/// their order. Having none is an error of the run, which is logged, not of the command.
+async fn chosen_models(
+    app: &App,
+    env: &CallerEnv,
+    values: &Values,
+) -> Result<Result<Vec<Ready>, Said>, DbError> {
+    let ready = models::connected(app, env).await.map_err(|unready| unready.said());
+    if values.on(&HEARTBEAT_LOCAL_FIRST) {
+        return Ok(only_local(ready.unwrap_or_default()));
+    }
+    let wanted = values.of(&HEARTBEAT_MODEL);
     if !wanted.is_empty()
-        && let Some(lack) = lacks(&wanted, &models::rows(app, env).await?)
+        && let Some(lack) = lacks(values, &models::rows(app, env).await?)
     {
         return Ok(Err(lack.said()));
     }
-    let ready = models::connected(app, env).await.map_err(|unready| unready.said());
     Ok(ready.map(|mut ready| {
         ready.retain(|model| wanted.is_empty() || model.label == wanted);
         ready
     }))
 }
 
+/// Those on this computer. Without any, nobody is asked.
+fn only_local(mut ready: Vec<Ready>) -> Result<Vec<Ready>, Said> {
+    ready.retain(|model| model.local);
+    if ready.is_empty() { Err(Lack::NoLocal.said()) } else { Ok(ready) }
+}
+
 /// What is wrong with the model that heartbeats are set to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lack {
+    /// Only models on this computer may be asked, and none can be used.
+    NoLocal,
     /// There is no model of this name.
     Unknown { model: String },
     /// It cannot be used for this reason. `helps` is the command for that.
@@ -122,6 +144,7 @@ impl Lack {
     /// What is wrong and what to do, in the user's language. It names no command, because the page shows it too.
     pub(crate) fn said(&self) -> Said {
         match self {
+            Self::NoLocal => said::unready_heartbeat_no_local(),
             Self::Unknown { model } => said::unready_heartbeat_unknown(model),
             Self::Unusable { why, .. } => said::unready_heartbeat_unusable(why),
         }
@@ -129,11 +152,15 @@ impl Lack {
 }
 
 /// Checks that the model set for heartbeats exists and can be used. With none set, there is nothing to check.
-pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
+pub(crate) fn lacks(values: &Values, rows: &[ModelRow]) -> Option<Lack> {
+    if values.on(&HEARTBEAT_LOCAL_FIRST) {
+        return (!rows.iter().any(|row| row.ready && row.local)).then_some(Lack::NoLocal);
+    }
+    let wanted = values.of(&HEARTBEAT_MODEL);
     if wanted.is_empty() {
         return None;
     }
-    let model = wanted.to_owned();
+    let model = wanted.clone();
     match rows.iter().find(|row| row.name == wanted) {
         None => Some(Lack::Unknown { model }),
         Some(row) => row.why_not.clone().map(|why| {
@@ -145,23 +172,39 @@ pub(crate) fn lacks(wanted: &str, rows: &[ModelRow]) -> Option<Lack> {
 
 /// What the next run would send. Changes nothing.
 pub(crate) async fn dry_run(app: &App, env: &CallerEnv) -> Result<DryRun, DbError> {
-    // Without a usable model, the prompt is built for a model of unknown size.
-    let models = chosen_models(app, env).await?.unwrap_or_default();
-    let beat = Beat { db: &app.db, clock: app.clock.as_ref() };
-    let Next { text: prompt, is_new } =
-        beat.dry_run(app.driver(&models, &Nobody, RunKind::Heartbeat, Level::People).window()).await?;
     let values = app.db.read(settings::load).await?;
+    // Without a usable model, the prompt is built for a model of unknown size.
+    let models = chosen_models(app, env, &values).await?.unwrap_or_default();
+    let driver = app.driver(&models, &Nobody, RunKind::Heartbeat, Level::People);
+    let (beat, window) = (beat(app, env, &values), driver.window());
+    if driver.scale() == Scale::Small {
+        return Ok(every_request(&beat.dry_requests(window).await?));
+    }
+    let Next { text: prompt, is_new } = beat.dry_run(window).await?;
     app.toolbox.probe_access(&values).await;
     let mut tools = app.toolbox.offered(&values);
     tools.retain(|tool| gate::offered(RunKind::Heartbeat, Level::People, &tool.name));
-    let request = kai_llm::Request {
-        system: String::new(),
-        messages: vec![kai_llm::Message::user(prompt.clone())],
-        tools,
-    };
-    let tokens = kai_llm::request_tokens(&request);
+    let request = Request { system: String::new(), messages: vec![Message::user(prompt.clone())], tools };
+    let tokens = request_tokens(&request);
     let tools = request.tools.into_iter().map(|tool| tool.name).collect();
     Ok(DryRun { prompt, is_new, tools, tokens })
+}
+
+/// All requests of a run with a small model as one text.
+fn every_request(next: &NextRequests) -> DryRun {
+    let of = next.requests.len();
+    let written = |(at, request): (usize, &Request)| {
+        let said = request.messages.iter().map(|message| match message {
+            Message::User { text, .. } => text.as_str(),
+            Message::Assistant { .. } | Message::Tool { .. } => "",
+        });
+        let parts: Vec<&str> = [request.system.as_str()].into_iter().chain(said).collect();
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        format!("=== Request {} of {of} ===\n{}", at + 1, parts.join("\n\n"))
+    };
+    let prompt = next.requests.iter().enumerate().map(written).collect::<Vec<_>>().join("\n\n");
+    let tokens = next.requests.iter().map(request_tokens).sum();
+    DryRun { prompt, is_new: next.is_new, tools: vec![], tokens }
 }
 
 /// The scheduler's step: runs a heartbeat if one is due, then announces anything new.

@@ -2,7 +2,7 @@
 
 use kai_assistant::db::DbError;
 use kai_assistant::memory;
-use kai_assistant::settings::{self, EMAIL_ENABLED, HEARTBEAT_MODEL, MEMORY_ENABLED};
+use kai_assistant::settings::{self, EMAIL_ENABLED, MEMORY_ENABLED};
 
 use super::messages;
 use crate::app::App;
@@ -16,7 +16,7 @@ pub(crate) async fn of(app: &App, env: &CallerEnv) -> Result<Status, DbError> {
         app.db.read(|tx| Ok::<_, DbError>((settings::load(tx)?, memory::store::count(tx)?))).await?;
     let shell = shell::status(app, &values).await;
     let models = models::rows(app, env).await?;
-    let lacks = heartbeat::lacks(&values.of(&HEARTBEAT_MODEL), &models).map(|lack| lack.said());
+    let lacks = heartbeat::lacks(&values, &models).map(|lack| lack.said());
     Ok(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         edition: app.manifest.edition.to_owned(),

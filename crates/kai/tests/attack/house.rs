@@ -194,7 +194,7 @@ impl House {
     pub(super) async fn beat(&self, model: &Arc<Scripted>) -> BeatResult {
         self.clock.advance(SignedDuration::from_hours(1));
         let models = [ready(model)];
-        let beat = Beat { db: &self.app.db, clock: self.clock.as_ref() };
+        let beat = Beat { db: &self.app.db, clock: self.clock.as_ref(), lang: kai_words::Lang::ENGLISH };
         beat.run(Why::Forced, Ok(self.driver(&models, &Nobody, RunKind::Heartbeat))).await.unwrap()
     }
 

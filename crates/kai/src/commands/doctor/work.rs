@@ -9,8 +9,8 @@ use kai_assistant::heartbeat::OutcomeKind;
 use kai_assistant::legible::thousands;
 use kai_assistant::models::is_unencrypted;
 use kai_assistant::settings::{
-    self, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_MODEL, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY,
-    WEB_SEARCH_SEARXNG_URL, WEB_SEARCH_TAVILY_KEY,
+    self, HEARTBEAT_DAILY_TOKENS, Values, WEB_SEARCH_BACKEND, WEB_SEARCH_BRAVE_KEY, WEB_SEARCH_SEARXNG_URL,
+    WEB_SEARCH_TAVILY_KEY,
 };
 use kai_words::Lang;
 
@@ -78,12 +78,12 @@ fn unencrypted(rows: &[ModelRow]) -> Option<Check> {
 }
 
 async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<Check>, DbError> {
-    let (status, wanted) = (heartbeat::status(app).await?, values.of(&HEARTBEAT_MODEL));
+    let status = heartbeat::status(app).await?;
     let budget = u64::from(values.number(&HEARTBEAT_DAILY_TOKENS));
     let failed = status.last.as_ref().filter(|last| last.outcome == OutcomeKind::Failed);
     Ok(Some(if !status.enabled {
         Check::fine("heartbeat", "disabled (to enable: kai settings set heartbeat_enabled true)")
-    } else if let Some(lack) = heartbeat::lacks(&wanted, rows) {
+    } else if let Some(lack) = heartbeat::lacks(values, rows) {
         lacking(&lack)
     } else if !rows.iter().any(|row| row.ready) {
         let next = "Set up a model, or disable heartbeats: kai settings set heartbeat_enabled false";
@@ -109,6 +109,10 @@ async fn heart(app: &App, values: &Values, rows: &[ModelRow]) -> Result<Option<C
 /// What is wrong with the model that heartbeats are set to use.
 fn lacking(lack: &Lack) -> Check {
     let (says, next) = match lack {
+        Lack::NoLocal => {
+            let next = "Set up a model on this computer, or let heartbeats ask others: kai settings set heartbeat_local_first false";
+            ("may ask only models on this computer, and none can be used".to_owned(), next.to_owned())
+        }
         Lack::Unknown { model } => {
             let other = "Choose one from kai models list, or reset it: kai settings set heartbeat_model \"\"";
             (format!("is set to ask {model}, but there is no such model"), other.to_owned())

@@ -9,7 +9,7 @@ use kai_assistant::heartbeat::prompt::OPENING;
 use kai_assistant::heartbeat::{OutcomeKind, Why, beat};
 use kai_assistant::settings::{
     HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_ENABLED,
-    HEARTBEAT_INTERVAL, HEARTBEAT_MODEL, HEARTBEAT_PROMPT, Setting,
+    HEARTBEAT_INTERVAL, HEARTBEAT_LOCAL_FIRST, HEARTBEAT_MODEL, HEARTBEAT_PROMPT, Setting,
 };
 use kai_words::{Lang, said};
 use maud::{Markup, html};
@@ -53,7 +53,7 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Region, Failure> {
         div class="part" {
             (when(ctx, &status))
             @if let Some(trouble) = trouble { p class="trouble-text" data-testid="heartbeat-trouble" { (trouble.render(ctx.lang)) } }
-            (model(ctx).await?) (budget(ctx))
+            (model(ctx).await?) (local_first(ctx).await?) (budget(ctx))
         }
         div class="part" { (editor(ctx, CARD, &prompt)) }
         div class="part" {
@@ -72,11 +72,11 @@ async fn lacks_model(ctx: &PageContext<'_>) -> Result<Option<Trouble>, Failure> 
     if !rows.iter().any(|row| row.ready) {
         return Ok(Some(Trouble::new(said::heartbeat_no_model(), Remedy::models())));
     }
-    let lack = heartbeat::lacks(&ctx.values.of(&HEARTBEAT_MODEL), &rows);
+    let lack = heartbeat::lacks(&ctx.values, &rows);
     Ok(lack.map(|lack| match lack {
         // The list to choose another one from is in the same card.
         Lack::Unknown { .. } => lack.said().into(),
-        Lack::Unusable { .. } => Trouble::new(lack.said(), Remedy::models()),
+        Lack::NoLocal | Lack::Unusable { .. } => Trouble::new(lack.said(), Remedy::models()),
     }))
 }
 
@@ -144,6 +144,21 @@ async fn model(ctx: &PageContext<'_>) -> Result<Markup, Failure> {
         (name, shown)
     }));
     Ok(choice(ctx, &HEARTBEAT_MODEL, ctx.lang.heartbeat_model(), "heartbeat-model", options))
+}
+
+/// The switch that keeps heartbeats on this computer, where there is a choice.
+async fn local_first(ctx: &PageContext<'_>) -> Result<Markup, Failure> {
+    let rows = models::rows(&ctx.web.app, &ctx.web.app.env).await?;
+    let is_ready = |local: bool| rows.iter().any(|row| row.ready && row.local == local);
+    let has_choice = is_ready(true) && is_ready(false);
+    let private = Switch {
+        setting: &HEARTBEAT_LOCAL_FIRST,
+        label: ctx.lang.heartbeat_local_first(),
+        help: ctx.lang.heartbeat_local_first_help(),
+        testid: "heartbeat-local-first",
+    };
+    let is_shown = has_choice || ctx.values.on(&HEARTBEAT_LOCAL_FIRST);
+    Ok(html! { @if is_shown { (switch(ctx, CARD, &private)) } })
 }
 
 /// The limit on tokens per day.
