@@ -43,6 +43,8 @@ pub struct Item<'a> {
 pub enum Signal {
     /// It speaks to an assistant, or about labels.
     Commands,
+    /// People or the home are in danger.
+    Danger,
     Urgent,
     Health,
     Money,
@@ -63,8 +65,9 @@ pub enum Signal {
 /// What each signal adds to a rank.
 pub fn weight(signal: Signal) -> f32 {
     match signal {
-        Signal::Person | Signal::Health | Signal::Urgent | Signal::Asks => 1.0,
-        Signal::Appointment => 1.2,
+        Signal::Danger => 2.0,
+        Signal::Person | Signal::Appointment => 1.2,
+        Signal::Health | Signal::Urgent | Signal::Asks => 1.0,
         Signal::Money | Signal::Time => 0.8,
         Signal::Known | Signal::Again => 0.5,
         Signal::Commands => 0.0,
@@ -74,8 +77,8 @@ pub fn weight(signal: Signal) -> f32 {
 }
 
 /// The most that the model's margin counts, and how much of it does.
-const FURTHEST: f32 = 3.0;
-const SHARE: f32 = 0.3;
+const FURTHEST: f32 = 4.0;
+const SHARE: f32 = 0.5;
 
 /// The rank of a message with these signals. `margin` is how much likelier the model finds the first of [`ANSWERS`].
 pub fn rank(signals: &[Signal], margin: Option<f32>) -> f32 {
@@ -97,6 +100,7 @@ pub fn signals(item: &Item<'_>) -> Vec<Signal> {
     let asks = said.contains(['?', '¿', '？', '؟']) || has(&text, words::ASKS);
     let all = [
         (Signal::Commands, has(&whole, words::ASSISTANTS) || has(&whole, words::ORDERS)),
+        (Signal::Danger, has(&text, words::DANGER)),
         (Signal::Urgent, has(&text, words::URGENT)),
         (Signal::Health, has(&text, words::HEALTH)),
         (Signal::Money, has(&text, words::MONEY)),
@@ -157,26 +161,31 @@ mod tests {
     #[test]
     fn a_rank_is_the_sum_of_weak_signs() {
         use Signal::{
-            Advert, Again, Appointment, Asks, Commands, Health, Known, Money, Person, Relaxed, Time, Urgent,
+            Advert, Again, Appointment, Asks, Commands, Danger, Health, Known, Money, Person, Relaxed, Time,
+            Urgent,
         };
         for (signals, margin, expected, attention) in [
             (&[][..], None, 0.0, false),
-            (&[Person], None, 1.0, false),
-            (&[Person, Known], None, 1.5, false),
-            (&[Person, Asks], None, 2.0, true),
-            (&[Person, Known, Again], None, 2.0, true),
-            (&[Person, Time], None, 1.8, false),
-            (&[Person, Time], Some(1.0), 2.1, true),
+            (&[Person], None, 1.2, false),
+            (&[Person, Known], None, 1.7, false),
+            (&[Person, Asks], None, 2.2, true),
+            (&[Person, Known, Again], None, 2.2, true),
+            (&[Person, Time], None, 2.0, true),
+            (&[Person, Time], Some(-1.0), 1.5, false),
             (&[Appointment, Time], None, 2.0, true),
+            (&[Money, Time], None, 1.6, false),
+            (&[Money, Time], Some(1.0), 2.1, true),
             (&[Money, Urgent, Asks], None, 2.8, true),
+            (&[Danger], None, 2.0, true),
             (&[Health, Asks, Time, Advert], None, 0.8, false),
-            (&[Person, Asks, Relaxed], None, 1.0, false),
-            (&[Person, Known, Asks], Some(-2.0), 1.9, false),
-            (&[Person], Some(100.0), 1.9, false),
-            (&[Person, Asks, Time, Known], Some(-100.0), 2.4, true),
+            (&[Person, Asks, Relaxed], None, 1.2, false),
+            (&[Person, Known, Asks], Some(-2.0), 1.7, false),
+            (&[], Some(100.0), 2.0, true),
+            (&[Person, Asks, Time, Known], Some(-100.0), 1.5, false),
+            (&[Person, Asks, Time, Known, Health], Some(-100.0), 2.5, true),
             (&[Commands], Some(100.0), 0.0, false),
-            (&[Commands, Person, Asks], Some(-100.0), 2.0, true),
-            (&[Person, Asks], Some(f32::NAN), 2.0, true),
+            (&[Commands, Person, Asks], Some(-100.0), 2.2, true),
+            (&[Person, Asks], Some(f32::NAN), 2.2, true),
         ] {
             let found = rank(signals, margin);
             assert!((found - expected).abs() < 0.001, "{signals:?} {margin:?}: {found}");

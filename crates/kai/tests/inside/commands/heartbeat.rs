@@ -127,3 +127,36 @@ fn a_proposal_waits_for_the_person() {
     let again = home.run(&["heartbeat", "run"]);
     assert!(again.out.contains("Nothing is new, so Kai did not ask a model."), "{again:?}");
 }
+
+/// A model elsewhere is never asked, although it is first, chosen and usable, and however the local one fails.
+#[test]
+fn private_first_asks_nobody_elsewhere() {
+    let provider = Provider::start([
+        Act::says("HEARTBEAT_OK"),
+        Act::status("401 Unauthorized", "application/json", "{}"),
+        Act::status("400 Bad Request", "application/json", "{}"),
+        Act::says(" "),
+    ]);
+    let home = Home::new();
+    let far = ["openai-compatible", "--base-url", "https://far.invalid/v1", "--model", "m"];
+    assert_eq!(home.run(&[&["models", "add", "--name", "far"][..], &far].concat()).code, 0);
+    home.add_model("near", &provider);
+    for (key, value) in [("heartbeat_model", "far"), ("heartbeat_local_first", "true")] {
+        assert_eq!(home.run(&["settings", "set", key, value]).code, 0);
+    }
+    assert_eq!(home.run(&["heartbeat", "run", "--force"]).out, "Nothing needs your attention.\n");
+    for fails in ["refuses its key", "refuses the request", "says nothing"] {
+        let ran = home.run(&["heartbeat", "run", "--force"]);
+        assert!(ran.code == 1 && !ran.err.contains("far"), "{fails}: {ran:?}");
+    }
+    assert_eq!(provider.asked().len(), 4);
+    drop(provider);
+    home.run(&["models", "remove", "near"]);
+    let sentence = "The heartbeat may ask only models on this computer, and none of them can be used.";
+    home.run(&["heartbeat", "run", "--force"]).refused(1, sentence);
+    assert!(home.run(&["status"]).out.contains(sentence));
+    let doctor = home.run(&["doctor"]).out;
+    assert!(doctor.contains("kai settings set heartbeat_local_first false"), "{doctor}");
+    let ledger = home.run(&["ledger", "show", "--json"]).out;
+    assert!(ledger.contains("near") && !ledger.contains("far"), "{ledger}");
+}
