@@ -96,11 +96,11 @@ impl Figures {
 pub(crate) fn figures(all: &[Labelled], judges: impl Fn(usize, &Labelled) -> bool) -> Figures {
     let mut figures = Figures::default();
     for (at, message) in all.iter().enumerate() {
-        let judged = judges(at, message);
+        let is_top = judges(at, message);
         figures.needed += usize::from(message.needs);
         figures.others += usize::from(!message.needs);
-        figures.missed += usize::from(message.needs && !judged);
-        figures.false_alarms += usize::from(!message.needs && judged);
+        figures.missed += usize::from(message.needs && !is_top);
+        figures.false_alarms += usize::from(!message.needs && is_top);
     }
     figures
 }

@@ -72,6 +72,7 @@ fn result(tool: &str, result: &str) -> Message {
 }
 
 /// A request as a text to be read.
+#[cfg(feature = "foss")]
 fn written(request: &Request) -> String {
     let tool = |tool: &ToolSpec| format!("{}: {}\n  {}", tool.name, tool.description, tool.parameters);
     let tools: Vec<String> = request.tools.iter().map(tool).collect();
@@ -299,7 +300,7 @@ proptest! {
         let zone = berlin();
         let messages: Vec<Message> = texts.iter().map(|text| Message::user(text.as_str())).collect();
         let moments: Moments =
-            (0..texts.len()).map(|n| (n, Timestamp::from_second(seconds * n as i64).unwrap())).collect();
+            (0..texts.len()).zip(1..).map(|(n, day)| (n, Timestamp::from_second(seconds * day).unwrap())).collect();
         let shorter = stamped(&messages[..messages.len() - 1], &moments, &zone);
         prop_assert_eq!(&stamped(&messages, &moments, &zone)[..messages.len() - 1], &shorter[..]);
     }

@@ -285,3 +285,20 @@ fn without_a_script_every_setting_can_be_changed() {
         assert_eq!(house.get(path, &visitor.cookie).status, status, "{path}");
     }
 }
+
+#[test]
+fn private_first_is_offered_where_there_is_a_choice() {
+    let model = Model::start([]);
+    let house = House::with_model(&model);
+    assert!(!house.visitor(AGENT).has("heartbeat-local-first"), "everything stays here anyway");
+    house.add_model("far", "https://far.invalid/v1", None);
+    let mut visitor = house.visitor(AGENT);
+    assert!(!visitor.is_on("heartbeat-local-first"));
+    visitor.press("heartbeat-local-first");
+    assert!(visitor.is_on("heartbeat-local-first") && !visitor.has("heartbeat-trouble"));
+    assert_eq!(house.get_setting("heartbeat_local_first"), "true");
+    house.run("models_remove", &json!({"name": "mine"}));
+    let visitor = house.visitor(AGENT);
+    assert!(visitor.has("heartbeat-local-first"), "it can be turned off");
+    assert!(visitor.texts("heartbeat-trouble")[0].contains("may ask only models on this computer"));
+}
