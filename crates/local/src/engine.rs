@@ -467,7 +467,9 @@ fn key(tokens: &[LlamaToken]) -> String {
     for token in tokens {
         hash.update(token.0.to_le_bytes());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    let hash = hash.finalize();
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn common(a: &[LlamaToken], b: &[LlamaToken]) -> usize {

@@ -36,7 +36,7 @@ impl Line {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         thread::spawn(move || {
-            listen(input, &to, &seen);
+            listen(&input, &to, &seen);
             std::process::exit(0);
         });
         Self { output: BufWriter::new(output), frames, stop, memory }
@@ -129,7 +129,7 @@ pub(crate) fn memory() -> Option<File> {
 }
 
 /// Passes on what Kai writes, until it closes its end. A question that follows a stop is not stopped by it.
-fn listen(input: Stdin, to: &SyncSender<Frame>, stop: &AtomicBool) {
+fn listen(input: &Stdin, to: &SyncSender<Frame>, stop: &AtomicBool) {
     let mut input = input.lock();
     while let Ok(frame) = Frame::read(&mut input) {
         match frame.parse::<Order>() {

@@ -149,11 +149,11 @@ impl Worker {
         let quiet = async {
             loop {
                 match self.next().await {
-                    Ok(Event::Stopped | Event::Done(_) | Event::Preferred { .. }) => return Ok(()),
+                    Ok(Event::Stopped | Event::Done(_) | Event::Preferred { .. })
+                    | Err(ModelError::TooLong { .. }) => return Ok(()),
                     Ok(Event::Wants { .. }) => self.send(&Order::State { bytes: 0 }).await?,
                     Ok(Event::Keep { key, bytes }) => self.keep(states, &key, bytes).await?,
                     Ok(_) => {}
-                    Err(ModelError::TooLong { .. }) => return Ok(()),
                     Err(error) => return Err(error),
                 }
             }
