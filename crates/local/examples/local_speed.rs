@@ -1,5 +1,7 @@
 //! What a model on this machine costs: `local_speed FILE.gguf [THREADS]` prints its figures as JSON, for `scripts/bench`.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods)]
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -88,7 +90,7 @@ async fn measured(file: PathBuf, threads: usize) -> Value {
         Request { messages: vec![Message::user("What is a stork? Two sentences.")], ..request.clone() };
     let restarted = asked(&*again.model(local), &fresh).await;
     let _ = std::fs::remove_dir_all(&folder);
-    let writing = cold.whole - cold.first_token;
+    let writing = cold.whole.saturating_sub(cold.first_token);
     json!({
         "load_and_one_word_s": load.as_secs_f64(),
         "prompt_tokens": cold.reply.usage.input,
