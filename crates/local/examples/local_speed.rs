@@ -1,6 +1,7 @@
 //! What a model on this machine costs: `local_speed FILE.gguf [THREADS]` prints its figures as JSON, for `scripts/bench`.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods)]
+#![expect(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, reason = "a program to look at")]
+#![expect(clippy::disallowed_methods, reason = "a folder to work in")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;

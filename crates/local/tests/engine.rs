@@ -1,5 +1,7 @@
-//! The engine with a real model: SmolLM2 with 135 million parameters, which knows little and is quick. `scripts/test`
+//! The engine with a real model: one with 135 million parameters, which knows little and is quick. `scripts/test`
 //! fetches it; without it these tests say loudly that nothing was tried.
+
+#![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -64,7 +66,7 @@ fn request(system: &str, text: &str) -> Request {
 
 /// A system prompt that is long enough to be worth keeping.
 fn long() -> String {
-    (0..60).map(|number| format!("Fact {number} is that the sea is blue. ")).collect()
+    "The sea is blue, the sand is yellow, and herons eat fish. ".repeat(60)
 }
 
 fn weather() -> ToolSpec {
