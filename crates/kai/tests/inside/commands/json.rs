@@ -19,7 +19,10 @@ fn json_is_an_object_with_names_also_where_there_is_little_to_say() {
         (&["tasks", "cancel", "1"], json!({"id": 1, "cancelled": true})),
         (&["chats", "delete", "1"], json!({"id": 1, "deleted": true})),
         (&["models", "first", "mine"], json!({"first": "mine"})),
-        (&["models", "remove", "mine"], json!({"removed": "mine", "heartbeat_reset": false})),
+        (
+            &["models", "remove", "mine"],
+            json!({"removed": "mine", "heartbeat_reset": false, "file_deleted": false}),
+        ),
     ] {
         assert_eq!(home.run(&[command, &["--json"]].concat()).json(), expected, "{command:?}");
     }
