@@ -1,7 +1,7 @@
 //! What a small model on the user's own processor is sent. Pure.
 //!
 //! Every word of a prompt costs such a model time, and too many confuse it. So it gets a short system prompt, one of
-//! four fixed [`sets`] of tools in [`short`] words, and makes one call per round. The system prompt and the tools stay
+//! four fixed `sets` of tools in `short` words, and makes one call per round. The system prompt and the tools stay
 //! the same, byte for byte, from turn to turn: the engine reads them once. What changes, above all the time, stands in
 //! the messages, and there each message keeps its own moment, so that everything before the newest one can be reused.
 
