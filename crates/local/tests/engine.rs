@@ -1,7 +1,7 @@
 //! The engine with a real model: one with 135 million parameters, which knows little and is quick. `scripts/test`
 //! fetches it; without it these tests say loudly that nothing was tried.
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::path::PathBuf;
 use std::sync::Mutex;
