@@ -184,7 +184,7 @@ async fn further_calls_are_dropped_and_a_repeated_one_is_retold() {
         .unwrap()
         .into_iter()
         .filter_map(|record| match record {
-            Record::Request { seen, .. } => Some(seen),
+            Record::Request { seen, here: true, .. } => Some(seen),
             _ => None,
         })
         .collect();

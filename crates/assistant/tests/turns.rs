@@ -376,7 +376,7 @@ async fn the_ledger_holds_exactly_what_left_and_what_ran() {
         Record::Request { .. },
         Record::ToolCall { tool, .. },
         Record::ToolResult { success, .. },
-        Record::Request { bytes, chunks, .. },
+        Record::Request { bytes, chunks, here: false, .. },
     ] = records.as_slice()
     else {
         panic!("{records:?}")

@@ -88,7 +88,7 @@ impl World {
     async fn recorded(&self) -> Vec<(usize, Vec<String>)> {
         let records: Result<Vec<Record>, DbError> = self.poller.db.read(ledger::all).await;
         let request = |record| match record {
-            Record::Request { bytes, seen, .. } => Some((bytes, seen)),
+            Record::Request { bytes, seen, here: true, .. } => Some((bytes, seen)),
             _ => None,
         };
         records.unwrap().into_iter().filter_map(request).collect()
@@ -114,7 +114,16 @@ const MESSAGES: [(&str, &str); 6] = [
 #[tokio::test]
 async fn each_is_weighed_once_and_the_report_names_some_and_counts_the_rest() {
     let model = Scripted::new([Act::text("1: Wants you to pick up the kids at five.\nHave a nice day!")])
-        .preferring(|request| Ok(if text(request).contains("kids") { 2.0 } else { -2.0 }));
+        // It leans towards attention, also for a message that says nothing.
+        .preferring(|request| {
+            Ok(if text(request).contains("kids") {
+                5.0
+            } else if text(request).contains("From: …") {
+                3.0
+            } else {
+                1.0
+            })
+        });
     let world = world(model).await;
     world.receive(&MESSAGES).await;
     let dry = world.beating().dry_requests(4_096).await.unwrap();
@@ -127,7 +136,7 @@ async fn each_is_weighed_once_and_the_report_names_some_and_counts_the_rest() {
     );
     assert_eq!(world.waiting(), 0);
     let (judged, asked) = (world.model.judged(), world.model.requests());
-    assert_eq!((judged.len(), asked.len()), (5, 1), "the one that commands is weighed by no model");
+    assert_eq!((judged.len(), asked.len()), (6, 1), "an empty one is weighed first; the one that commands by no model");
     let all: Vec<&str> = judged.iter().chain(&asked).map(text).collect();
     assert!(all.iter().all(|text| !text.contains("482913") && !text.contains("fever")), "{all:?}");
     assert!(
@@ -136,12 +145,13 @@ async fn each_is_weighed_once_and_the_report_names_some_and_counts_the_rest() {
         text(&asked[0])
     );
     let printed: Vec<&str> = dry.requests.iter().map(text).collect();
-    assert!(dry.is_new && printed.len() == 6);
-    assert_eq!(printed[..5], all[..5], "a dry run prints what is asked");
-    assert!(all[5].ends_with(printed[5]), "the time comes on top of it: {}", all[5]);
+    assert!(dry.is_new && printed.len() == 7);
+    assert_eq!(printed[..6], all[..6], "a dry run prints what is asked");
+    assert!(all[6].ends_with(printed[6]), "the time comes on top of it: {}", all[6]);
     let recorded = world.recorded().await;
-    assert_eq!(recorded.len(), 6, "each request is in the ledger");
-    assert!(recorded.iter().all(|(bytes, seen)| *bytes > 0 && seen.len() == 1), "{recorded:?}");
+    assert_eq!(recorded.len(), 7, "each request is in the ledger");
+    let held: Vec<usize> = recorded.iter().map(|(bytes, seen)| seen.len() + usize::from(*bytes == 0)).collect();
+    assert_eq!(held, [0, 1, 1, 1, 1, 1, 1], "{recorded:?}");
     let banner = world.poller.db.read(store::banner).await.map_err(|e: DbError| e).unwrap();
     assert!(banner.is_some());
     assert_eq!(world.beat().await, Outcome::NothingNew);

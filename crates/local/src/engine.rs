@@ -85,6 +85,8 @@ struct Tokens {
     all: Vec<LlamaToken>,
     /// How many come before the first message.
     fixed: usize,
+    /// How many come before the last message.
+    before_last: usize,
 }
 
 impl<'m> Engine<'m> {
@@ -115,14 +117,16 @@ impl<'m> Engine<'m> {
         Ok(done)
     }
 
-    /// How much likelier the first answer is than the second, as a difference of logarithms.
+    /// How much likelier the first answer is than the second, as a difference of logarithms. The messages before the
+    /// last one are examples, which stay the same from one request to the next.
     pub(crate) fn prefer(
         &mut self,
         request: &Request,
         answers: &[String; 2],
         line: &mut Line,
     ) -> Result<f32, Unanswered> {
-        let tokens = self.tokens(request)?;
+        let mut tokens = self.tokens(request)?;
+        tokens.fixed = tokens.before_last;
         self.read_prompt(&tokens, line)?;
         let first = self.context.get_logits().to_vec();
         let [a, b] = answers;
@@ -148,10 +152,13 @@ impl<'m> Engine<'m> {
     fn tokens(&self, request: &Request) -> Result<Tokens, Unanswered> {
         let prompt = self.template.render(request).map_err(|why| Unanswered::Failed(Failed::BadFile(why)))?;
         let vocab = self.model.vocab();
-        let mut tokens = Tokens { all: vec![], fixed: 0 };
+        let mut tokens = Tokens { all: vec![], fixed: 0, before_last: 0 };
         for (number, piece) in prompt.pieces.iter().enumerate() {
             if number == prompt.fixed {
                 tokens.fixed = tokens.all.len();
+            }
+            if number == prompt.before_last {
+                tokens.before_last = tokens.all.len();
             }
             let begins = number == 0 && vocab.should_add_bos();
             tokens.all.extend(vocab.tokenize(piece.text.as_bytes(), begins, piece.control));

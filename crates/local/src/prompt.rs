@@ -24,6 +24,8 @@ pub(crate) struct Prompt {
     pub(crate) pieces: Vec<Piece>,
     /// How many of the pieces come before the first message: the system prompt and the tools.
     pub(crate) fixed: usize,
+    /// How many of them come before the last message.
+    pub(crate) before_last: usize,
 }
 
 /// Marks stand between two characters that no text uses; those are taken out of contents.
@@ -66,7 +68,9 @@ impl Template {
         let mut contents = vec![system(request)];
         let message = |role: &str, content: String| context! { role => role, content => content };
         let mut messages = vec![message("system", mark(0))];
+        let mut last = 0;
         for (role, parts) in joined(request) {
+            last = contents.len();
             let content = parts.into_iter().map(|part| match part {
                 Part::Tag(tag) => tag.to_owned(),
                 Part::Content(content) => {
@@ -85,7 +89,7 @@ impl Template {
         };
         let template = self.environment.get_template("chat").map_err(|error| error.to_string())?;
         let rendered = template.render(around).map_err(|error| error.to_string())?;
-        pieces(&rendered, &contents)
+        pieces(&rendered, &contents, last)
     }
 }
 
@@ -113,9 +117,9 @@ fn mark(number: usize) -> String {
     format!("{OPEN}{number}{CLOSE}")
 }
 
-/// Puts the contents in place of their marks.
-fn pieces(rendered: &str, contents: &[String]) -> Result<Prompt, String> {
-    let mut prompt = Prompt { pieces: Vec::new(), fixed: 0 };
+/// Puts the contents in place of their marks. `last` is the first content of the last message.
+fn pieces(rendered: &str, contents: &[String], last: usize) -> Result<Prompt, String> {
+    let mut prompt = Prompt { pieces: Vec::new(), fixed: 0, before_last: 0 };
     let mut seen = vec![false; contents.len()];
     let mut rest = rendered;
     while let Some((before, after)) = rest.split_once(OPEN) {
@@ -125,6 +129,9 @@ fn pieces(rendered: &str, contents: &[String]) -> Result<Prompt, String> {
         push(&mut prompt.pieces, before, true);
         if number > 0 && prompt.fixed == 0 {
             prompt.fixed = prompt.pieces.len();
+        }
+        if number == last {
+            prompt.before_last = prompt.pieces.len();
         }
         push(&mut prompt.pieces, &content.replace([OPEN, CLOSE], ""), false);
         seen[number] = true;

@@ -733,7 +733,7 @@ impl Driver<'_> {
         }
         // The level never goes down: text that was read once may influence every later message.
         progress.level = self.level(progress);
-        let held = self.held(progress, &request, offer);
+        let held = Held { here: ready.local, ..self.held(progress, &request, offer) };
         self.store_request(progress, ready, ready.model.body(&request), held).await?;
         let since = self.clock.now();
         progress.sent_at = since;
@@ -779,7 +779,7 @@ impl Driver<'_> {
                 files.push(file);
             }
         }
-        Held { seen, files }
+        Held { seen, files, here: false }
     }
 
     /// How much the first model can bear.

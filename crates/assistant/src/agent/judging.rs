@@ -19,9 +19,11 @@ impl Driver<'_> {
         let ready = self.models.first().ok_or(TurnError::NoModel)?;
         let Some(judging) = ready.model.prefers(request, answers) else { return Ok(None) };
         let (now, model, body) = (self.clock.now(), ready.label.clone(), ready.model.body(request));
-        let held = Held { seen: self.shown.to_vec(), files: vec![] };
+        let held = Held { seen: self.shown.to_vec(), files: vec![], here: ready.local };
         self.db.write(move |tx| ledger::request(tx, 0, &model, &body, held, now)).await?;
-        meter.leaves(request_tokens(request));
+        // The examples before the last message are read once and kept.
+        let messages = request.messages.last().cloned().into_iter().collect();
+        meter.leaves(request_tokens(&Request { messages, ..Request::default() }));
         match judging.await {
             Ok(margin) => {
                 // It says nothing but a number, so there is only what it read.

@@ -55,7 +55,7 @@ pub(super) async fn ask(driver: &Driver<'_>, parts: &Parts<'_>, lang: Lang, mete
     RankedRun { rendered, answer, alerts, heard }
 }
 
-/// Lets the model weigh each message, one by one.
+/// Lets the model weigh a message that says nothing, and then each message, one by one.
 async fn weigh(
     driver: &Driver<'_>,
     brief: &Brief,
@@ -63,11 +63,16 @@ async fn weigh(
     entries: &mut [Entry<'_>],
     meter: &Arc<Meter>,
 ) -> Result<(), TurnError> {
+    if !entries.iter().any(Entry::is_for_model) {
+        return Ok(());
+    }
+    let blank = Driver { kind: RunKind::Heartbeat, level: brief.level(), shown: &[], ..*driver };
+    let blank = blank.prefers(&triage::blank(mark), ANSWERS, meter).await?;
     for entry in entries.iter_mut().filter(|entry| entry.is_for_model()) {
         let shown = [entry.arrival.identity.clone()];
         let driver = Driver { kind: RunKind::Heartbeat, level: brief.level(), shown: &shown, ..*driver };
         let margin = driver.prefers(&triage::request(&entry.item(), mark), ANSWERS, meter).await?;
-        entry.ranked(margin);
+        entry.ranked(margin.zip(blank).map(|(margin, blank)| margin - blank));
     }
     Ok(())
 }
@@ -121,6 +126,9 @@ pub(super) fn requests(parts: &Parts<'_>, lang: Lang) -> Vec<Request> {
     let entries = digest::entries(parts.brief);
     let singly = entries.iter().filter(|entry| entry.is_for_model());
     let mut requests: Vec<Request> = singly.map(|entry| triage::request(&entry.item(), parts.mark)).collect();
+    if !requests.is_empty() {
+        requests.insert(0, triage::blank(parts.mark));
+    }
     let asked = digest::asked(parts, &digest::top(&entries), lang);
     if !asked.text.is_empty() {
         requests.push(Request { messages: vec![kai_llm::Message::user(asked.text)], ..Request::default() });

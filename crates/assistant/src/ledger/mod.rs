@@ -44,6 +44,9 @@ pub enum Record {
         /// The attached files that it contained.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<SentFile>,
+        /// The model runs on this machine, so the request stayed here.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        here: bool,
     },
     /// A model called a tool, or the user did by hand. Stored before the tool runs.
     ToolCall {
@@ -141,12 +144,14 @@ pub struct SentFile {
     pub bytes: usize,
 }
 
-/// What a request contained of others, for its record.
+/// What the record of a request says besides its bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Held {
     /// The names of messages.
     pub seen: Vec<String>,
     pub files: Vec<SentFile>,
+    /// It stays on this machine.
+    pub here: bool,
 }
 
 /// What happened with a paired phone.
@@ -231,6 +236,7 @@ pub fn request(
             chunks: names,
             seen: held.seen,
             files: held.files,
+            here: held.here,
         },
         now,
     )

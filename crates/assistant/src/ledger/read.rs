@@ -276,6 +276,7 @@ mod tests {
             chunks: vec![],
             seen,
             files: vec![],
+            here: false,
         }
     }
 

@@ -583,7 +583,8 @@ async fn try_ready(
         tools: vec![],
     };
     let (label, body) = (candidate.name.clone(), model.body(&request));
-    app.db.write(move |tx| ledger::request(tx, 0, &label, &body, ledger::Held::default(), began)).await?;
+    let held = ledger::Held { here: candidate.local, ..ledger::Held::default() };
+    app.db.write(move |tx| ledger::request(tx, 0, &label, &body, held, began)).await?;
     Ok(match tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ())).await {
         Ok(reply) => reply.map(|reply| reply.text).map_err(failed),
         Err(_elapsed) => Err(said::model_timed_out(&candidate.name, LONGEST_TRIAL.as_secs())),

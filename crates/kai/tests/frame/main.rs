@@ -49,6 +49,8 @@ mod killed;
 mod kit;
 #[cfg(feature = "foss")]
 mod list;
+#[cfg(all(target_os = "linux", feature = "foss", feature = "local"))]
+mod local;
 #[cfg(feature = "foss")]
 mod mail;
 #[cfg(feature = "foss")]

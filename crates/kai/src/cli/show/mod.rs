@@ -216,10 +216,11 @@ fn happened(record: &Record) -> String {
         id => format!(" (chat {id})"),
     };
     match record {
-        Record::Request { conversation, model, bytes, seen, files, .. } => {
+        Record::Request { conversation, model, bytes, seen, files, here, .. } => {
             let files: String = files.iter().map(with_file).collect();
             let (sent, model, held) = (count(*bytes, "byte"), visible(model), including(seen));
-            format!("Sent {sent} to {model}{held}{files}{}", within(*conversation))
+            let stayed = if *here { ", which stayed here" } else { "" };
+            format!("Sent {sent} to {model}{held}{files}{stayed}{}", within(*conversation))
         }
         Record::ToolCall { conversation, tool, arguments, by_hand } => {
             let (who, tool) = (caller(*by_hand), visible(tool));

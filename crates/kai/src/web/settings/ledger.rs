@@ -221,13 +221,17 @@ fn brief(text: &str) -> String {
 /// A record's icon, what happened in words, and the arguments if there are any.
 fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
     match record {
-        Record::Request { model, bytes, seen, files, .. } => {
+        Record::Request { model, bytes, seen, files, here, .. } => {
             let sent = match seen.len() {
                 0 => said::ledger_sent(*bytes, model),
                 held => said::ledger_sent_with(*bytes, model, held),
             };
             let sent = if files.is_empty() { sent } else { said::ledger_sent_files(sent, files.len()) };
-            (icons::outward(), sent, None)
+            if *here {
+                (icons::shield(), said::ledger_stayed_here(sent), None)
+            } else {
+                (icons::outward(), sent, None)
+            }
         }
         Record::ToolCall { tool, arguments, by_hand, .. } => {
             let tool = lang.tool_name(tool);
@@ -546,6 +550,7 @@ mod tests {
             chunks,
             seen,
             files: vec![],
+            here: true,
         };
         let told: Vec<String> = facts(&request, Lang::ENGLISH)
             .into_iter()
@@ -553,7 +558,14 @@ mod tests {
             .collect();
         assert_eq!(
             told,
-            ["Bytes=9", "Chat=3", "Model=mine", "Messages included=sms 4; n", "Kind=Requests to models"]
+            [
+                "Bytes=9",
+                "Chat=3",
+                "Stayed here=Yes",
+                "Model=mine",
+                "Messages included=sms 4; n",
+                "Kind=Requests to models"
+            ]
         );
     }
 }
