@@ -60,6 +60,32 @@ impl Tool for Other {
     }
 }
 
+/// Stands for the tool of that name.
+struct Remember(Db);
+
+impl Tool for Remember {
+    const NAME: &'static str = "memory_store";
+    type Input = OtherInput;
+    type Output = Value;
+
+    async fn run(&self, _: OtherInput, _: &Run) -> Result<ToolOutput<Value>, ToolError> {
+        remember(&self.0, "tea", jiff::Timestamp::UNIX_EPOCH);
+        Ok(ToolOutput::own(json!({"stored": "tea"})))
+    }
+}
+
+fn remember(db: &Db, key: &str, now: jiff::Timestamp) {
+    let key = MemoryKey::new(key).unwrap();
+    let kept = db.write_now(|tx| {
+        memory::store::keep(tx, &key, "A fact.", Category::General, Standing::Confirmed, now).map(drop)
+    });
+    kept.map_err(|e: DbError| e).unwrap();
+}
+
+fn own(tool: Arc<dyn AnyTool>) -> Entry {
+    Entry { tool, governed: EnabledBy::OwnSwitch { on_by_default: true } }
+}
+
 struct Stage {
     db: Db,
     clock: Arc<ManualClock>,
@@ -74,8 +100,6 @@ impl Stage {
         let db = Db::in_memory(MIGRATIONS).unwrap();
         let clock = Arc::new(ManualClock::at("2026-11-17T16:30:00Z".parse().unwrap()));
         let searched = Arc::new(AtomicUsize::new(0));
-        let own =
-            |tool: Arc<dyn AnyTool>| Entry { tool, governed: EnabledBy::OwnSwitch { on_by_default: true } };
         let toolbox = Toolbox::new(vec![own(Arc::new(Search(searched.clone()))), own(Arc::new(Other))]);
         let model = Arc::new(Scripted::new(acts).small());
         let models = vec![Ready {
@@ -105,19 +129,6 @@ impl Stage {
         let answer = self.driver().turn(which, said.to_owned()).await.unwrap();
         (answer.conversation, answer.text)
     }
-
-    fn remember(&self, key: &str) {
-        let key = MemoryKey::new(key).unwrap();
-        let now = self.clock_now();
-        let kept = self.db.write_now(|tx| {
-            memory::store::keep(tx, &key, "A fact.", Category::General, Standing::Confirmed, now).map(drop)
-        });
-        kept.map_err(|e: DbError| e).unwrap();
-    }
-
-    fn clock_now(&self) -> jiff::Timestamp {
-        self.clock.now()
-    }
 }
 
 fn last(request: &Request) -> &str {
@@ -134,7 +145,7 @@ fn names(request: &Request) -> Vec<&str> {
 #[tokio::test]
 async fn the_prefix_and_all_that_was_sent_stay_and_the_time_comes_with_each_message() {
     let stage = Stage::new([Act::text("Hello."), Act::text("Fine."), Act::text("Bye.")]);
-    stage.remember("tea");
+    remember(&stage.db, "tea", stage.clock.now());
     let (chat, _) = stage.say(Which::New, "Hi there").await;
     stage.clock.advance(SignedDuration::from_mins(90));
     stage.say(Which::Id(chat), "Set an alarm and write a mail, then text Tom").await;
@@ -222,4 +233,18 @@ async fn another_model_gets_its_own_prompt() {
     assert!(request.system.contains("## Context") && last(&request) == "Hi");
     assert!(last(&stage.model.requests()[0]).ends_with("]\nHi"));
     assert_eq!(names(&request), ["web_search", "shell_command"]);
+}
+
+/// A memory that a turn stores is read in the next turn: everything after it would have to be read anew.
+#[tokio::test]
+async fn what_a_turn_stores_does_not_change_what_it_sends() {
+    let acts = [Act::calls(&[("1", "memory_store", "{}")]), Act::text("Stored."), Act::text("Tea.")];
+    let mut stage = Stage::new(acts);
+    stage.toolbox = Toolbox::new(vec![own(Arc::new(Remember(stage.db.clone())))]);
+    let (chat, _) = stage.say(Which::New, "Remember that I like tea.").await;
+    stage.say(Which::Id(chat), "What do I like?").await;
+    let systems: Vec<String> = stage.model.requests().into_iter().map(|request| request.system).collect();
+    let [first, second, next] = &systems[..] else { panic!("{systems:?}") };
+    assert_eq!(first, second);
+    assert!(!first.contains("tea:") && next.contains("- tea: A fact."), "{next}");
 }

@@ -23,17 +23,22 @@ const AFTER_RESULT: &str =
 /// The part of the system prompt that describes the tools. Its words were tried with a model of 1.5 billion parameters:
 /// with fewer it talks about functions instead of calling them, with others it calls one for a greeting.
 pub(crate) fn described(tools: &[ToolSpec]) -> String {
-    let each = |tool: &ToolSpec| {
-        let ToolSpec { name, description, parameters } = tool;
-        json!({"type": "function", "function": {"name": name, "description": description, "parameters": parameters}})
-    };
-    let lines: Vec<String> = tools.iter().map(|tool| each(tool).to_string()).collect();
+    let lines: Vec<String> = tools.iter().map(signature).collect();
     format!(
         "\n\n# Tools\n\nYou may call a function to help with the user's request. Their signatures, one JSON object per \
          line:\n<tools>\n{}\n</tools>\n\nIf the user asks for what a function does, answer with only this, and no other \
          words:\n{OPENING}{{\"name\": <function-name>, \"arguments\": <args-json-object>}}{CLOSING}\nElse answer in \
          words, without a function.",
         lines.join("\n")
+    )
+}
+
+/// A tool as models know it from their training: its name comes first.
+fn signature(tool: &ToolSpec) -> String {
+    let ToolSpec { name, description, parameters } = tool;
+    let (name, description) = (json!(name), json!(description));
+    format!(
+        r#"{{"type":"function","function":{{"name":{name},"description":{description},"parameters":{parameters}}}}}"#
     )
 }
 
@@ -77,17 +82,17 @@ fn written(call: &ToolCall) -> String {
     format!("{{\"name\": {}, \"arguments\": {arguments}}}", Value::from(call.name.as_str()))
 }
 
-/// The schema of a call of any of these tools, from which the grammar is made.
-pub(crate) fn schema(tools: &[ToolSpec]) -> Value {
+/// The schema of a call of any of these tools, from which the grammar is made. The grammar keeps the order of the
+/// properties: a model that had to write the arguments first would choose a tool by them.
+pub(crate) fn schema(tools: &[ToolSpec]) -> String {
     let one = |tool: &ToolSpec| {
-        json!({
-            "type": "object",
-            "properties": {"name": {"const": tool.name}, "arguments": tool.parameters},
-            "required": ["name", "arguments"],
-            "additionalProperties": false,
-        })
+        let (name, parameters) = (json!(tool.name), &tool.parameters);
+        format!(
+            r#"{{"type":"object","properties":{{"name":{{"const":{name}}},"arguments":{parameters}}},"required":["name","arguments"],"additionalProperties":false}}"#
+        )
     };
-    json!({"anyOf": tools.iter().map(one).collect::<Vec<_>>()})
+    let each: Vec<String> = tools.iter().map(one).collect();
+    format!(r#"{{"anyOf":[{}]}}"#, each.join(","))
 }
 
 #[derive(Deserialize)]
@@ -209,6 +214,19 @@ mod tests {
             assert_eq!(look(written, &tools), expected, "{written}");
         }
         assert_eq!(look("<tool_call>", &[]), Sight::Text { certain: 11 }, "without tools there are no calls");
+    }
+
+    #[test]
+    fn the_name_of_a_tool_comes_first() {
+        let schema = schema(&[tool("check_sms"), tool("web_search")]);
+        let read: Value = serde_json::from_str(&schema).unwrap();
+        assert_eq!(read["anyOf"][1]["properties"]["name"]["const"], "web_search");
+        assert_eq!(read["anyOf"][0]["properties"]["arguments"], tool("check_sms").parameters);
+        let described = described(&[tool("check_sms")]);
+        for text in [schema.as_str(), described.as_str()] {
+            let place = |word: &str| text.find(word).unwrap_or(usize::MAX);
+            assert!(place("\"name\"") < place("\"arguments\"").min(place("\"description\"")), "{text}");
+        }
     }
 
     fn call(arguments: &str) -> ToolCall {

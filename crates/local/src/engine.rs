@@ -16,6 +16,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use llama_cpp_2::{LlamaStateSeqFlags, SeqState, ggml_time_us, json_schema_to_grammar};
 use sha2::{Digest, Sha256};
@@ -343,7 +344,7 @@ impl<'m> Engine<'m> {
         opening.extend(vocab.tokenize(tag.as_bytes(), false, true));
         let before = [&prompt.all[..], &opening].concat();
         self.read(&before, before.len(), line)?;
-        let grammar = json_schema_to_grammar(&calls::schema(tools).to_string()).map_err(broken)?;
+        let grammar = json_schema_to_grammar(&calls::schema(tools)).map_err(broken)?;
         let mut pen = Pen::under(LlamaSampler::grammar(self.model, &grammar, "root").map_err(broken)?);
         let most = LONGEST_ANSWER.min(self.window.saturating_sub(before.len()));
         for _ in 0..most {
@@ -402,6 +403,11 @@ impl Pen {
     /// The next token; `None` at the end.
     fn next(&mut self, context: &LlamaContext<'_>, model: &LlamaModel) -> Option<LlamaToken> {
         let token = match &mut self.grammar {
+            None if self.count == 0 => {
+                let token = beginning(context, model)?;
+                self.choice.accept(token);
+                token
+            }
             None => self.choice.sample(context, -1),
             Some(grammar) => {
                 let token = allowed(context, grammar)?;
@@ -430,6 +436,13 @@ impl Pen {
         tell(line, &text, told, text.len());
         Done { text, call: None, usage: Usage { input: 0, output: count(self.count) }, cut_off, reused: 0 }
     }
+}
+
+/// The likeliest token that begins an answer: small models end some before the first word, and nobody is helped by those.
+fn beginning(context: &LlamaContext<'_>, model: &LlamaModel) -> Option<LlamaToken> {
+    let all = context.token_data_array();
+    let goes_on = all.data.iter().filter(|token| !model.vocab().is_eog(token.id()));
+    goes_on.max_by(|a, b| a.logit().total_cmp(&b.logit())).map(LlamaTokenData::id)
 }
 
 /// The likeliest token that the grammar allows. Checking one is cheap and checking all is not, so the likeliest of all

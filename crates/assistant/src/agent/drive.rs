@@ -10,7 +10,7 @@
 
 use crate::lock::lock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use futures_util::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -204,6 +204,9 @@ struct Progress {
     /// When the user's messages were sent, and which tools a small model gets.
     moments: Moments,
     set: ToolSet,
+    /// What a small model remembers in this turn. It stays the same when the turn stores a memory: the model would have
+    /// to read everything after it again.
+    remembered: OnceLock<Vec<Memory>>,
     /// How many of the turn's messages are stored.
     stored: usize,
     finished: Finished,
@@ -250,6 +253,7 @@ impl Progress {
             meanings: Meanings::default(),
             moments: Moments::new(),
             set: ToolSet::default(),
+            remembered: OnceLock::new(),
             stored,
             finished,
             asking: 0,
@@ -819,7 +823,7 @@ impl Driver<'_> {
             return small::request(&small::Parts {
                 hide: &hide,
                 soul: &around.values.of(&SOUL_TEXT),
-                memories: &around.memories,
+                memories: progress.remembered.get_or_init(|| around.memories.clone()),
                 set: progress.set,
                 tools: &tools,
                 offer,
