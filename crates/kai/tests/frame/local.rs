@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::kit::{Daemon, Done, Home, kai, wait_for};
+use crate::sms::{ALICE, ready};
 
 const TINY: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/models/smollm2-135m-instruct-q4_1.gguf");
@@ -143,4 +146,30 @@ fn a_worker_ends_with_kai(home: &Home, daemon: Daemon) {
 fn removing_it_leaves_the_file_of_its_user(home: &Home, file: &Path) {
     let removed = home.run(&["models", "remove", "tiny"]);
     assert!(removed.code == 0 && file.is_file(), "{removed:?}");
+}
+
+/// With *private first*, a heartbeat asks the model on this computer, although another one is first and chosen. Whatever
+/// leaves is recorded before it does, so the ledger shows that nothing did.
+#[test]
+fn a_private_heartbeat_sends_nothing_elsewhere() {
+    let Some(file) = tiny() else { return };
+    let phone = ready();
+    let far = ["--name", "far", "--base-url", "https://far.invalid/v1", "--model", "m"];
+    let near = ["--name", "tiny", "--file", file.to_str().unwrap()];
+    for (preset, model) in [("openai-compatible", &far[..]), ("local", &near)] {
+        let added = phone.run(&[&["models", "add", preset], model].concat());
+        assert_eq!(added.code, 0, "{added:?}");
+    }
+    for (name, value) in [("heartbeat_model", "far"), ("heartbeat_local_first", "true")] {
+        assert_eq!(phone.run(&["settings", "set", name, value]).code, 0);
+    }
+    phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Can you pick up the kids at 5 today?")]);
+    assert_eq!(phone.run(&["sms", "poll"]).code, 0);
+    let ran = phone.run(&["heartbeat", "run", "--force"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let records = phone.run(&["ledger", "show", "--json"]).json();
+    let requests: Vec<&Value> =
+        records.as_array().unwrap().iter().filter(|record| record["what"] == "request").collect();
+    assert!(requests.iter().any(|record| record["seen"].to_string().contains("42")), "{records}");
+    assert!(requests.iter().all(|record| record["here"] == true && record["model"] == "tiny"), "{records}");
 }
