@@ -105,4 +105,5 @@ pub const MIGRATIONS: &[db::Migration] = &[
     sms::archive::SETTLED,
     outbox::MAIL,
     email::MIGRATION,
+    agent::conversation::INSTEAD,
 ];

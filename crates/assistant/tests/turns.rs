@@ -22,6 +22,7 @@ use kai_assistant::lease;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::store::Standing;
 use kai_assistant::memory::{self, Category, MemoryKey, MemoryStore};
+use kai_assistant::models::trouble::Fault;
 use kai_assistant::models::vision::Vision;
 use kai_assistant::settings::MEMORY_ENABLED;
 use kai_assistant::tool::{AnyTool, Provenance, Run, Tool, ToolError, ToolOutput};
@@ -29,6 +30,7 @@ use kai_assistant::toolbox::{EnabledBy, Entry, Toolbox};
 use kai_llm::{
     Act, CallId, Delta, Message, Model, ModelError, Place, Reply, Request, Scripted, ToolCall, request_tokens,
 };
+use kai_words::said;
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -349,14 +351,70 @@ async fn a_broken_model_is_tried_again_and_then_the_next_one_answers() {
     assert_eq!(again, 3, "the face is told each time to forget the half answer");
 }
 
+/// The chat says which model did not answer and why, and the ledger holds both requests under their own names.
 #[tokio::test(start_paused = true)]
-async fn a_wrong_key_fails_at_once_and_the_words_are_kept() {
+async fn after_a_wrong_key_the_next_model_answers_and_the_chat_and_the_ledger_say_so() {
     let stage = Stage::new().await;
-    let (first, second) = (script([Act::fails(ModelError::BadKey)]), script([Act::text("no")]));
+    let (first, second) = (script([Act::fails(ModelError::BadKey)]), script([Act::text("yes")]));
+    let answer = stage.say(&[ready("one", &first), ready("two", &second)], "hello").await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.answered_by.as_str()), ("yes", "two"));
+    assert_eq!(first.requests().len(), 1, "it is not asked twice");
+    let entries = stage.db.read(move |tx| conversation::entries(tx, answer.conversation)).await;
+    let entries: Vec<conversation::Entry> = entries.map_err(|e: DbError| e).unwrap();
+    let told = entries.last().unwrap().instead.clone().unwrap();
+    assert_eq!((told.of.as_str(), told.fault), ("one", Some(Fault::Key)));
+    assert_eq!(told.why, Some(said::model_bad_key("one")));
+    let asked: Vec<String> = stage
+        .ledger()
+        .await
+        .into_iter()
+        .map(|record| match record {
+            Record::Request { model, .. } => model,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(asked, ["one", "two"]);
+    let plain = stage.say(&[ready("two", &script([Act::text("again")]))], "and now?").await.unwrap();
+    let entries = stage.db.read(move |tx| conversation::entries(tx, plain.conversation)).await;
+    let entries: Vec<conversation::Entry> = entries.map_err(|e: DbError| e).unwrap();
+    assert_eq!(entries.last().unwrap().instead, None);
+}
+
+/// Whatever is wrong with a model on this machine, the words do not go elsewhere.
+#[tokio::test(start_paused = true)]
+async fn a_wrong_key_of_a_local_model_asks_nobody_elsewhere() {
+    let stage = Stage::new().await;
+    let (here, far) = (script([Act::fails(ModelError::BadKey)]), script([Act::text("no")]));
+    let models = [Ready { local: true, ..ready("here", &here) }, ready("far", &far)];
+    let failed = stage.say(&models, "hello").await.unwrap_err();
+    assert!(matches!(failed, TurnError::Model { label, error: ModelError::BadKey, .. } if label == "here"));
+    assert!(far.requests().is_empty());
+    let near = script([Act::text("still here")]);
+    let here = script([Act::fails(ModelError::BadKey)]);
+    let models = [
+        Ready { local: true, ..ready("here", &here) },
+        ready("far", &far),
+        Ready { local: true, ..ready("near", &near) },
+    ];
+    assert_eq!(stage.say(&models, "hello").await.unwrap().answered_by, "near");
+    assert!(far.requests().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_user_has_to_mend_is_reported_and_the_words_are_kept() {
+    let stage = Stage::new().await;
+    let (first, second) = (
+        script([Act::fails(ModelError::BadKey)]),
+        script([Act::fails(ModelError::NoCredit { said: "none".to_owned() })]),
+    );
     let failed = stage.say(&[ready("one", &first), ready("two", &second)], "hello").await.unwrap_err();
-    assert!(matches!(failed, TurnError::Model { error: ModelError::BadKey, .. }));
-    assert!(second.requests().is_empty());
+    assert!(matches!(failed, TurnError::Model { label, error: ModelError::BadKey, .. } if label == "one"));
     assert_eq!(stage.messages().await, [Message::user("hello".to_owned())]);
+    let declined = script([Act::fails(ModelError::Blocked { why: "no".to_owned() })]);
+    let second = script([Act::text("no")]);
+    let failed = stage.say(&[ready("one", &declined), ready("two", &second)], "hello").await.unwrap_err();
+    assert!(matches!(failed, TurnError::Model { error: ModelError::Blocked { .. }, .. }));
+    assert!(second.requests().is_empty(), "what one declined is not told to another");
     assert!(matches!(stage.say(&[], "x").await, Err(TurnError::NoModel)));
     let small = Arc::new(Scripted::new([Act::text("no")]).with_window(1000));
     let long = stage.say(&[ready("m", &small)], &"word ".repeat(100_000)).await;

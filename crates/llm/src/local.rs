@@ -1,4 +1,4 @@
-//! Finds a model server on this machine by asking Ollama's default address.
+//! Finds model servers on this machine by asking their default addresses.
 
 use std::time::Duration;
 
@@ -7,11 +7,43 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::{Config, Http, Offered, Preset, offered, presets};
+
 /// Ollama's default address.
 const OLLAMA: &str = "127.0.0.1:11434";
 /// Timeout. A server running on this machine answers at once.
 const PATIENCE: Duration = Duration::from_millis(300);
 const MOST: u64 = 1024 * 1024;
+
+/// A model server that runs on this machine, and the models that it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    pub preset: &'static Preset,
+    pub models: Vec<Offered>,
+}
+
+/// The model servers that run on this machine at their default addresses and have a model. Nothing leaves the machine.
+pub async fn servers(http: &Http) -> Vec<Server> {
+    let mut found = vec![];
+    for preset in presets().iter().filter(|preset| preset.local) {
+        found.extend(server(preset, http).await);
+    }
+    found
+}
+
+async fn server(preset: &'static Preset, http: &Http) -> Option<Server> {
+    let config = Config {
+        format: preset.format,
+        base_url: preset.base_url.clone()?,
+        model: String::new(),
+        key: None,
+        window: preset.window,
+        stream: false,
+    };
+    // Another program may have the port. It counts only if it lists models.
+    let models = timeout(PATIENCE, offered(&config, http)).await.ok()?.ok()?;
+    (!models.is_empty()).then_some(Server { preset, models })
+}
 
 #[derive(Deserialize)]
 struct Tags {

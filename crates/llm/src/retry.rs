@@ -11,7 +11,7 @@ pub enum Next {
     Wait(Duration),
     /// Ask the next configured model. If there is none, show the error.
     NextModel,
-    /// Show the error. Retrying, here or with another model, would hide something the user must fix.
+    /// Show the error. Neither another try nor another model would help.
     GiveUp,
 }
 
@@ -24,18 +24,22 @@ pub const TRIES: u32 = 3;
 /// Decides what to do next. `failures` is how many attempts with this model failed in a row, including this one.
 pub fn after(error: &ModelError, failures: u32) -> Next {
     match error {
+        // The request itself is at fault, or what it asks for: another model would get it behind the user's back.
+        ModelError::BadRequest { .. }
+        | ModelError::NoPictures { .. }
+        | ModelError::Blocked { .. }
+        | ModelError::TooLarge { .. } => Next::GiveUp,
+        // This model is set up wrongly, and no second try mends that. The user is told, and another model answers.
         ModelError::BadKey
         | ModelError::Forbidden { .. }
         | ModelError::NoSuchModel { .. }
-        | ModelError::BadRequest { .. }
-        | ModelError::NoPictures { .. }
-        | ModelError::Blocked { .. }
         | ModelError::NotAnApi { .. }
-        | ModelError::TooLarge { .. }
         | ModelError::Certificate { .. }
-        | ModelError::BadSetup { .. } => Next::GiveUp,
+        | ModelError::BadSetup { .. }
         // Another model may have credit, or a larger window, or run elsewhere on this machine.
-        ModelError::NoCredit { .. } | ModelError::TooLong { .. } | ModelError::Engine(_) => Next::NextModel,
+        | ModelError::NoCredit { .. }
+        | ModelError::TooLong { .. }
+        | ModelError::Engine(_) => Next::NextModel,
         ModelError::RateLimited { wait: Some(wait) } if *wait > LONGEST_WAIT => Next::NextModel,
         ModelError::RateLimited { wait: Some(wait) } => twice(failures, *wait, *wait),
         ModelError::RateLimited { wait: None }
@@ -67,12 +71,13 @@ mod tests {
         let limited = |secs| ModelError::RateLimited { wait: Some(Duration::from_secs(secs)) };
         let text = String::new;
         for (error, moves) in [
-            (ModelError::BadKey, [Next::GiveUp; 3]),
-            (ModelError::Forbidden { said: text() }, [Next::GiveUp; 3]),
+            (ModelError::BadKey, [Next::NextModel; 3]),
+            (ModelError::Forbidden { said: text() }, [Next::NextModel; 3]),
             (ModelError::BadRequest { said: text() }, [Next::GiveUp; 3]),
             (ModelError::NoPictures { said: text() }, [Next::GiveUp; 3]),
-            (ModelError::NoSuchModel { model: text(), said: text() }, [Next::GiveUp; 3]),
-            (ModelError::BadSetup { what: Detail::KeyEmpty, hint: Hint::CopyKey }, [Next::GiveUp; 3]),
+            (ModelError::Blocked { why: text() }, [Next::GiveUp; 3]),
+            (ModelError::NoSuchModel { model: text(), said: text() }, [Next::NextModel; 3]),
+            (ModelError::BadSetup { what: Detail::KeyEmpty, hint: Hint::CopyKey }, [Next::NextModel; 3]),
             (ModelError::TooLong { limit: None }, [Next::NextModel; 3]),
             (ModelError::NoCredit { said: text() }, [Next::NextModel; 3]),
             (limited(60), [s(60), s(60), Next::NextModel]),

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod context;
+mod offered;
 mod support;
 
 use std::sync::{Arc, Mutex};

@@ -193,6 +193,7 @@ mod tests {
             report: false,
             meaning: None,
             files: vec![],
+            instead: None,
         }
     }
 

@@ -17,6 +17,7 @@ use crate::attachments::{self, Attachment, FileKind, base64};
 use crate::db::{DbError, Migration};
 use crate::gate::Level;
 use crate::hex;
+use crate::models::trouble::Fault;
 use crate::settings::{CODE_REDACTION_ENABLED, Values};
 use crate::tool::Provenance;
 use crate::untrusted::Attached;
@@ -44,6 +45,11 @@ pub(crate) const MEANINGS: Migration = Migration {
 pub(crate) const ANSWERS: Migration = Migration {
     name: "conversations/answers",
     sql: include_str!("../../migrations/conversations_answers.sql"),
+};
+
+pub(crate) const INSTEAD: Migration = Migration {
+    name: "conversations/instead",
+    sql: include_str!("../../migrations/conversations_instead.sql"),
 };
 
 pub(crate) const LIST: Migration =
@@ -165,6 +171,22 @@ pub struct Entry {
     /// The files that the user attached to this message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<Attachment>,
+    /// The model that was to write this, if another one did. Never exported: its name means nothing elsewhere.
+    #[serde(skip)]
+    pub instead: Option<Instead>,
+}
+
+/// A model that could not answer, so that another one was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instead {
+    /// The user's name for it.
+    pub of: String,
+    /// Why it could not.
+    #[serde(with = "kai_words::stored")]
+    pub why: Option<Said>,
+    /// What of its setup the user should look at.
+    #[serde(default)]
+    pub fault: Option<Fault>,
 }
 
 impl Entry {
@@ -538,6 +560,18 @@ pub(super) fn mark_took(tx: &Transaction<'_>, id: ConversationId, took: u64) -> 
     Ok(())
 }
 
+/// Keeps which model the newest message was to come from, and why it did not.
+pub(super) fn mark_instead(
+    tx: &Transaction<'_>,
+    id: ConversationId,
+    instead: &Instead,
+) -> Result<(), DbError> {
+    let sql =
+        "UPDATE entries SET instead = ?2 WHERE id = (SELECT max(id) FROM entries WHERE conversation = ?1)";
+    tx.prepare_cached(sql)?.execute(params![id.0, json(instead)?])?;
+    Ok(())
+}
+
 /// Marks the newest message as a report.
 pub(super) fn mark_report(tx: &Transaction<'_>, id: ConversationId) -> Result<(), DbError> {
     let sql =
@@ -610,7 +644,7 @@ pub fn name(typed: &str) -> Result<Option<String>, Said> {
 /// All entries of a conversation, oldest first.
 pub fn entries(tx: &Transaction<'_>, id: ConversationId) -> Result<Vec<Entry>, DbError> {
     let mut rows = tx.prepare_cached(
-        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report, taint, mentions, took, id
+        "SELECT message, answered_by, tokens_in, tokens_out, at, stopped, report, taint, mentions, took, id, instead
          FROM entries WHERE conversation = ?1 ORDER BY id",
     )?;
     let mut files = attachments::store::of_conversation(tx, id.0)?;
@@ -626,7 +660,10 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let usage = tokens(2)?.zip(tokens(3)?).map(|(input, output)| Usage { input, output });
     let (answered_by, at, stopped, report) = (row.get(1)?, row.get(4)?, row.get(5)?, row.get(6)?);
     let (took, files) = (tokens(9)?, vec![]);
-    Ok(Entry { message, answered_by, usage, at, took, stopped, report, meaning: meaning(row)?, files })
+    let instead: Option<String> = row.get(11)?;
+    let instead = instead.map(|json| from_json(11, &json)).transpose()?;
+    let meaning = meaning(row)?;
+    Ok(Entry { message, answered_by, usage, at, took, stopped, report, meaning, files, instead })
 }
 
 fn meaning(row: &Row<'_>) -> rusqlite::Result<Option<Provenance>> {
@@ -809,6 +846,9 @@ fn put(tx: &Transaction<'_>, id: ConversationId, entry: &Entry) -> Result<(), Db
     }
     if let Some(took) = entry.took {
         mark_took(tx, id, took)?;
+    }
+    if let Some(instead) = &entry.instead {
+        mark_instead(tx, id, instead)?;
     }
     attach(tx, id, &entry.files)?;
     if entry.stopped {

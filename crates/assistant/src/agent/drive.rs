@@ -23,7 +23,7 @@ use kai_llm::{
 use kai_words::{Said, said};
 use rusqlite::Transaction;
 
-use super::conversation::{self, Codes, ConversationId, Entry, Which};
+use super::conversation::{self, Codes, ConversationId, Entry, Instead, Which};
 use super::fallback::{self, Able, Move};
 use super::fitting::Fitting;
 use super::likely::likely;
@@ -213,6 +213,8 @@ struct Progress {
     /// Index of the model that is asked. One that failed is not asked again in this turn.
     asking: usize,
     answered_by: String,
+    /// The first model of this turn that could not answer, if another one was asked for it, and why.
+    replaced: Option<(String, ModelError)>,
     usage: Usage,
     /// When the last request was sent.
     sent_at: Timestamp,
@@ -258,6 +260,7 @@ impl Progress {
             finished,
             asking: 0,
             answered_by: String::new(),
+            replaced: None,
             usage: Usage::default(),
             sent_at: Timestamp::default(),
             cut_off: false,
@@ -664,12 +667,14 @@ impl Driver<'_> {
                 }
                 Move::Other(other) => {
                     (progress.asking, failures) = (other, 0);
+                    progress.replaced.get_or_insert_with(|| (ready.label.clone(), error.clone()));
                     progress.fitting = Fitting::default();
                     let label = self.models.get(other).map(|other| other.label.clone());
                     self.face.shows(again(said::turn_again_other(label.unwrap_or_default())));
                 }
                 Move::Stop => {
-                    let (label, usage) = (ready.label.clone(), progress.usage);
+                    let (label, error) = to_be_mended(progress, ready, error);
+                    let usage = progress.usage;
                     return Err(TurnError::Model { label, error, usage });
                 }
             }
@@ -911,6 +916,7 @@ impl Driver<'_> {
         }
         let took = u64::try_from(now.duration_since(progress.sent_at).as_millis()).unwrap_or_default();
         let new = progress.unstored();
+        let instead = progress.replaced.as_ref().map(instead);
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
         let heard = move |tx: &Transaction<'_>| {
             still_ours(tx, lease.as_ref(), id, now)?;
@@ -918,6 +924,7 @@ impl Driver<'_> {
             if !reply.is_empty() {
                 conversation::append(tx, id, reply, Some((&label, usage)), now)?;
                 conversation::mark_took(tx, id, took)?;
+                instead.iter().try_for_each(|instead| conversation::mark_instead(tx, id, instead))?;
             }
             // The results of calls that the turn refused without running them.
             let nothing = Provenance::default();
@@ -964,6 +971,18 @@ struct Begun {
     entries: Vec<Entry>,
     files: Vec<Attachment>,
     contents: Contents,
+}
+
+/// Which failure to report when no model is left: the first one whose setup is wrong, because only the user can mend
+/// that, and otherwise the last.
+fn to_be_mended(progress: &Progress, last: &Ready, error: ModelError) -> (String, ModelError) {
+    let first = progress.replaced.clone().filter(|(_, error)| trouble::fault(error).is_some());
+    first.unwrap_or_else(|| (last.label.clone(), error))
+}
+
+/// What the chat says about the model that another one answered for.
+fn instead((label, error): &(String, ModelError)) -> Instead {
+    Instead { of: label.clone(), why: Some(trouble::said(label, error)), fault: trouble::fault(error) }
 }
 
 /// Whether the user's last message has a picture.

@@ -64,10 +64,17 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_key_stops_at_once_and_a_broken_server_after_two_tries() {
+    fn a_wrong_key_moves_on_at_once_and_a_broken_server_after_two_tries() {
         let broken = ModelError::ServerError { status: 500, said: String::new() };
         let (two, one) = (&[FAR, FAR][..], &[FAR][..]);
-        assert_eq!(after(&ModelError::BadKey, 1, 0, two), Move::Stop);
+        assert_eq!(after(&ModelError::BadKey, 1, 0, two), Move::Other(1));
+        assert_eq!(after(&ModelError::BadKey, 1, 0, one), Move::Stop);
+        assert_eq!(
+            after(&ModelError::BadKey, 1, 0, &[HERE, FAR]),
+            Move::Stop,
+            "it was meant for this machine"
+        );
+        assert_eq!(after(&ModelError::Blocked { why: String::new() }, 1, 0, two), Move::Stop);
         assert_eq!(after(&broken, 1, 0, two), Move::Again(Duration::from_secs(1)));
         assert_eq!(after(&broken, 2, 0, two), Move::Again(Duration::from_secs(2)));
         assert_eq!(after(&broken, 3, 0, two), Move::Other(1));

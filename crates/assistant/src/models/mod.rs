@@ -99,7 +99,8 @@ pub fn candidates(added: &[ConfiguredModel], around: &Surroundings) -> Vec<Candi
     all
 }
 
-fn key_for(preset: &Preset, around: &Surroundings) -> Option<Key> {
+/// The key for this preset in the environment.
+pub fn key_for(preset: &Preset, around: &Surroundings) -> Option<Key> {
     preset
         .key_env
         .iter()

@@ -4,6 +4,7 @@
 
 use kai_llm::{Detail, EngineTrouble, Hint, ModelError};
 use kai_words::{Said, said};
+use serde::{Deserialize, Serialize};
 
 /// The error of the model that the user calls `model`. What a server said of itself stays as it said it.
 pub fn said(model: &str, error: &ModelError) -> Said {
@@ -33,6 +34,43 @@ pub fn said(model: &str, error: &ModelError) -> Said {
         ModelError::Certificate { at, cause } => said::model_certificate(at, model, detail(cause)),
         ModelError::BadSetup { what, hint } => said::model_bad_setup(model, detail(what), advice(hint)),
         ModelError::Engine(trouble) => engine(model, trouble),
+    }
+}
+
+/// The part of a model's setup that an error is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    Key,
+    /// The model's name on its server.
+    Model,
+    Address,
+}
+
+/// What of the model's setup the user should look at; `None` if nothing of it is at fault.
+pub fn fault(error: &ModelError) -> Option<Fault> {
+    match error {
+        ModelError::BadKey | ModelError::Forbidden { .. } | ModelError::NoCredit { .. } => Some(Fault::Key),
+        ModelError::NoSuchModel { .. } => Some(Fault::Model),
+        ModelError::Network { .. } | ModelError::NotAnApi { .. } | ModelError::Certificate { .. } => {
+            Some(Fault::Address)
+        }
+        ModelError::BadSetup { what, .. } => Some(match what {
+            Detail::KeyEmpty | Detail::KeyLineBreak | Detail::KeyUnusual => Fault::Key,
+            Detail::NoModelNamed => Fault::Model,
+            _ => Fault::Address,
+        }),
+        ModelError::BadRequest { .. }
+        | ModelError::NoPictures { .. }
+        | ModelError::TooLong { .. }
+        | ModelError::Blocked { .. }
+        | ModelError::RateLimited { .. }
+        | ModelError::Overloaded
+        | ModelError::ServerError { .. }
+        | ModelError::TimedOut { .. }
+        | ModelError::Garbled { .. }
+        | ModelError::TooLarge { .. }
+        | ModelError::Engine(_) => None,
     }
 }
 

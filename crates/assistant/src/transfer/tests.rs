@@ -86,6 +86,7 @@ fn whole(said: &[String]) -> Whole {
         report: answered_by.is_some(),
         meaning: None,
         files: vec![],
+        instead: None,
     };
     let mut entries: Vec<Entry> = said.iter().map(|text| entry(Message::user(text.clone()), None)).collect();
     entries

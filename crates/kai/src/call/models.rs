@@ -1,6 +1,7 @@
 //! Calls about models, and the rows they return.
 
 use kai_assistant::models::Origin;
+use kai_assistant::models::trouble::Fault;
 use kai_assistant::models::vision::Vision;
 use kai_assistant::models::window::WindowSource;
 use kai_words::Said;
@@ -95,5 +96,8 @@ pub(crate) struct ModelTest {
     pub(crate) works: bool,
     /// The answer, or what is wrong.
     pub(crate) says: Said,
+    /// What of its setup is wrong, if something is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fault: Option<Fault>,
     pub(crate) ms: u64,
 }

@@ -107,7 +107,9 @@ async fn chosen_models(
     env: &CallerEnv,
     values: &Values,
 ) -> Result<Result<Vec<Ready>, Said>, DbError> {
-    let ready = models::connected(app, env).await.map_err(|unready| unready.said());
+    let wanted = values.of(&HEARTBEAT_MODEL);
+    let chosen = Some(wanted.as_str()).filter(|wanted| !wanted.is_empty());
+    let ready = models::connected(app, env, chosen).await.map_err(|unready| unready.said());
     if values.on(&HEARTBEAT_LOCAL_FIRST) {
         return Ok(only_local(ready.unwrap_or_default()));
     }

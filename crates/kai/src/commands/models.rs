@@ -8,10 +8,14 @@ use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
 use kai_assistant::ledger;
 use kai_assistant::models::store::{self, Move};
+use kai_assistant::models::trouble::Fault;
 use kai_assistant::models::vision::Vision;
 use kai_assistant::models::{self, BUILT_IN, Candidate, ConfiguredModel, Surroundings, trouble, window};
 use kai_assistant::settings::{self, HEARTBEAT_MODEL, LOCAL_IDLE_MINUTES};
-use kai_llm::{Config, Key, Message, Model, ModelError, Preset, Request, connect, context, local, presets};
+use kai_llm::{
+    Config, Key, Message, Model, ModelError, Offered, Preset, Request, connect, context, local, offered,
+    presets,
+};
 use kai_words::{Said, said};
 use rusqlite::Transaction;
 
@@ -110,7 +114,7 @@ async fn ask_now(app: &App, candidate: &Candidate) -> Result<(), DbError> {
 /// The usable models, ready to be asked. Also starts asking servers for their context windows if that is due.
 pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unready> {
     ask_for_windows(app, env).await?;
-    connected(app, env).await
+    connected(app, env, None).await
 }
 
 /// A model that the user can choose for a chat.
@@ -138,7 +142,8 @@ pub(crate) async fn ready_for(
     env: &CallerEnv,
     chosen: Option<String>,
 ) -> Result<Vec<Ready>, Unready> {
-    chosen_first(ready(app, env).await?, chosen)
+    ask_for_windows(app, env).await?;
+    connected_for(app, env, chosen).await
 }
 
 /// The same, without asking servers for anything.
@@ -147,7 +152,7 @@ pub(crate) async fn connected_for(
     env: &CallerEnv,
     chosen: Option<String>,
 ) -> Result<Vec<Ready>, Unready> {
-    chosen_first(connected(app, env).await?, chosen)
+    chosen_first(connected(app, env, chosen.as_deref()).await?, chosen)
 }
 
 fn chosen_first(mut ready: Vec<Ready>, chosen: Option<String>) -> Result<Vec<Ready>, Unready> {
@@ -167,6 +172,7 @@ pub(crate) enum Unready {
     NoModel,
     /// It lacks something, such as its API key. `helps` is the command for that.
     Unusable {
+        model: String,
         why: Said,
         helps: String,
     },
@@ -227,15 +233,24 @@ async fn connect_to(app: &App, candidate: &Candidate) -> Result<Result<Box<dyn M
     Ok(app.engine.model(&app.home, &key, candidate, idle))
 }
 
-/// The usable models, ready to be asked. Sends nothing yet.
-pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unready> {
+/// The usable models, ready to be asked. Sends nothing yet. Unless one was chosen, what is meant for a model on this
+/// machine goes to no other, even if that model cannot be asked at all.
+pub(crate) async fn connected(
+    app: &App,
+    env: &CallerEnv,
+    chosen: Option<&str>,
+) -> Result<Vec<Ready>, Unready> {
     if let Some(script) = messages::demo_model(app) {
         return Ok(vec![script]);
     }
     let mut ready = Vec::new();
     let mut unready = None;
+    let mut stays = false;
     for candidate in candidates(app, env).await? {
-        let label = candidate.name.clone();
+        if stays && !candidate.local {
+            continue;
+        }
+        let (label, is_local) = (candidate.name.clone(), candidate.local);
         let connected = connect_to(app, &candidate).await?;
         let why = match (candidate.why_not, connected) {
             (None, Ok(model)) => {
@@ -243,9 +258,13 @@ pub(crate) async fn connected(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, 
                 ready.push(Ready { label, local, vision, model });
                 continue;
             }
-            (Some(why), _) => Unready::Unusable { why, helps: repair(&label, &candidate.preset) },
+            (Some(why), _) => {
+                let helps = repair(&label, &candidate.preset);
+                Unready::Unusable { model: label, why, helps }
+            }
             (None, Err(error)) => Unready::Misconfigured { model: label, error },
         };
+        stays |= ready.is_empty() && is_local && chosen.is_none();
         unready = unready.or(Some(why));
     }
     if ready.is_empty() { Err(unready.unwrap_or(Unready::NoModel)) } else { Ok(ready) }
@@ -322,6 +341,48 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
         ask_now(app, candidate).await?;
     }
     named_row(app, env, &name).await?.ok_or_else(|| unknown_preset(&new.preset))
+}
+
+/// What a service or server offers, or why it did not say.
+pub(crate) type Offers = Result<Vec<Offered>, ModelError>;
+
+/// Asks the service or server that the user is about to add for its models. Nothing but the API key is sent.
+pub(crate) async fn offers(app: &App, new: &NewModel) -> Result<Offers, Failure> {
+    no_demo(app)?;
+    let preset = models::preset(&new.preset).ok_or_else(|| unknown_preset(&new.preset))?;
+    let base_url = address(preset, new)?;
+    let added = app.db.read(store::all).await?;
+    let key = new.key.as_deref().map(Key::new);
+    let kept = || {
+        // Another server must not get the stored key.
+        let is_meant = |model: &&ConfiguredModel| {
+            Some(&model.name) == new.name.as_ref() && model.preset == preset.id && model.base_url == base_url
+        };
+        added.iter().find(is_meant).and_then(|model| model.key.clone())
+    };
+    let from_env = || models::key_for(preset, &surroundings(&app.env)).filter(|_| is_own(preset, &base_url));
+    let config = Config {
+        format: preset.format,
+        base_url: base_url.clone(),
+        model: String::new(),
+        key: key.or_else(kept).or_else(from_env),
+        window: preset.window,
+        stream: false,
+    };
+    Ok(offered(&config, &app.http).await)
+}
+
+/// Whether the address is the service's own, so that a key from the environment may go there.
+fn is_own(preset: &Preset, base_url: &str) -> bool {
+    preset.base_url.as_deref() == Some(base_url)
+}
+
+/// The model servers that run on this machine. The demo looks for none.
+pub(crate) async fn servers(app: &App) -> Vec<local::Server> {
+    if app.home.is_demo() {
+        return vec![];
+    }
+    local::servers(&app.http).await
 }
 
 /// What the user typed about a model besides where it is.
@@ -552,18 +613,21 @@ fn shortened(text: &str) -> String {
 async fn try_one(app: &App, candidate: Candidate) -> Result<ModelTest, DbError> {
     let began = app.clock.now();
     let answered = match candidate.why_not.clone() {
-        Some(why) => Err(why),
+        // What a model lacks before it can be asked is its API key.
+        Some(why) => Err((why, Some(Fault::Key))),
         None => try_ready(app, &candidate, began).await?,
     };
     let works = answered.is_ok();
-    let says = match answered {
-        Ok(answer) => shortened(&answer).into(),
-        Err(why) if why.to_string().chars().count() > LONGEST_SAYING => shortened(&why.to_string()).into(),
-        Err(why) => why,
+    let (says, fault) = match answered {
+        Ok(answer) => (shortened(&answer).into(), None),
+        Err((why, fault)) if why.to_string().chars().count() > LONGEST_SAYING => {
+            (shortened(&why.to_string()).into(), fault)
+        }
+        Err(failed) => failed,
     };
     let ms = app.clock.now().duration_since(began).as_millis();
     let ms = u64::try_from(ms).unwrap_or_default();
-    Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, ms })
+    Ok(ModelTest { name: candidate.name, model: candidate.config.model, works, says, fault, ms })
 }
 
 /// Asks a model that is set up for one word, and records the request in the ledger.
@@ -571,8 +635,8 @@ async fn try_ready(
     app: &App,
     candidate: &Candidate,
     began: Timestamp,
-) -> Result<Result<String, Said>, DbError> {
-    let failed = |error: ModelError| trouble::said(&candidate.name, &error);
+) -> Result<Result<String, (Said, Option<Fault>)>, DbError> {
+    let failed = |error: ModelError| (trouble::said(&candidate.name, &error), trouble::fault(&error));
     let model = match connect_to(app, candidate).await? {
         Ok(model) => model,
         Err(error) => return Ok(Err(failed(error))),
@@ -587,7 +651,7 @@ async fn try_ready(
     app.db.write(move |tx| ledger::request(tx, 0, &label, &body, held, began)).await?;
     Ok(match tokio::time::timeout(LONGEST_TRIAL, model.reply(&request, &|_| ())).await {
         Ok(reply) => reply.map(|reply| reply.text).map_err(failed),
-        Err(_elapsed) => Err(said::model_timed_out(&candidate.name, LONGEST_TRIAL.as_secs())),
+        Err(_elapsed) => Err((said::model_timed_out(&candidate.name, LONGEST_TRIAL.as_secs()), None)),
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form};
 use kai_assistant::agent::Saying;
 use kai_assistant::agent::conversation::{self, ConversationId, Which};
@@ -23,11 +23,11 @@ use super::rich::rich;
 use super::state::Web;
 use super::turns::TurnInput;
 use super::view::{self, Place, View};
-use super::{attach, dialogs, drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, side};
+use super::{
+    attach, dialogs, drafts, frame, icons, ideas, live, messages, page, picker, queue, reply, settings, side,
+};
 use crate::app::sessions::Session;
-use crate::call::local::Catalogue;
-use crate::commands::sizes::size;
-use crate::commands::{local, models};
+use crate::commands::models;
 
 type Signed = Extension<Option<Session>>;
 
@@ -55,6 +55,9 @@ pub(super) async fn current(
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     match web.app.db.read(conversation::newest).await {
+        Ok(None) if session.is_some() && settings::welcome::is_due(&web.app).await.unwrap_or(false) => {
+            Redirect::to(settings::Page::Welcome.path()).into_response()
+        }
         Ok(chat) => show(&web, session, seeking.place(chat, query), None).await,
         Err(error) => page::trouble(DbError::said(&error)),
     }
@@ -167,7 +170,10 @@ fn top(view: &View<'_>, title: &Markup, menu: &Markup, demo: bool) -> Markup {
         header class="top" {
             button class="round menu" type="button" popovertarget="side" aria-label=(lang.chat_chats()) { (icons::menu()) }
             h1 id="title" dir="auto" { (title) }
-            @if demo { span class="tag" { (lang.chat_demo()) span class="roomy" { ": " (lang.chat_demo_simulated()) } } }
+            @if demo {
+                span class="tag" { (lang.chat_demo()) span class="roomy" { ": " (lang.chat_demo_simulated()) } }
+                (messages::way_back(lang))
+            }
             span class="tag offline" id="offline" role="status" {}
             (dialogs::opener(lang))
             @if view.place.chat.is_some() {
@@ -219,15 +225,14 @@ async fn beginning(web: &Web, view: &View<'_>) -> Markup {
                         @for idea in ideas { li { button type="button" data-idea data-testid="idea" { (idea) } } }
                     }
                 }
-                None => (no_model(web, rows.first().and_then(|row| row.why_not.as_ref()), view.csrf, lang).await),
+                None => (no_model(web, rows.first().and_then(|row| row.why_not.as_ref()), view.csrf, lang)),
             }
         }
     }
 }
 
-/// The ways to a model: one on this computer first, then a service or a server, then the demo.
-async fn no_model(web: &Web, why_not: Option<&Said>, csrf: &str, lang: Lang) -> Markup {
-    let here = local::catalogue(&web.app).await.ok().filter(|all| all.recommended.is_some());
+/// The ways to a model: the welcome, which has all of them, and the demo.
+fn no_model(web: &Web, why_not: Option<&Said>, csrf: &str, lang: Lang) -> Markup {
     let is_running = web.app.downloads.running().is_some();
     html! {
         h2 { (lang.chat_no_model()) }
@@ -236,36 +241,10 @@ async fn no_model(web: &Web, why_not: Option<&Said>, csrf: &str, lang: Lang) -> 
         @if is_running {
             p role="status" { (lang.chat_downloading()) }
             a class="button primary" href="/settings/models#here" data-testid="download-see" { (lang.chat_downloading_see()) }
-        } @else if let Some(all) = &here {
-            (use_here(all, csrf, lang))
-        }
-        @if here.is_some() {
-            a class="button" href="/settings/models#add" data-testid="set-up-model" { (lang.chat_add_key()) }
         } @else {
-            a class="button primary" href="/settings/models" data-testid="set-up-model" { (lang.chat_set_up_model()) }
+            a class="button primary" href=(settings::Page::Welcome.path()) data-testid="set-up-model" { (lang.chat_set_up_model()) }
         }
         (messages::try_demo(csrf, lang))
-    }
-}
-
-/// Offers to download the model that fits this machine. The page of models then shows the progress.
-fn use_here(all: &Catalogue, csrf: &str, lang: Lang) -> Markup {
-    let machine = &all.machine;
-    let of = |bytes| size(bytes, lang);
-    html! {
-        @for row in all.models.iter().filter(|row| row.recommended) {
-            form method="post" action="/settings/local/get" {
-                input type="hidden" name="csrf" value=(csrf);
-                input type="hidden" name="page" value="models";
-                input type="hidden" name="card" value="here";
-                input type="hidden" name="name" value=(row.name);
-                button type="submit" class="primary" data-testid="use-here" { (lang.chat_use_here(of(row.bytes))) }
-            }
-            p class="quiet" data-testid="use-here-why" {
-                (lang.local_machine(of(machine.memory), machine.cores, of(machine.disk_free.unwrap_or_default())))
-                " " (lang.chat_would_use(&row.name))
-            }
-        }
     }
 }
 

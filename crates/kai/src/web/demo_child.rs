@@ -1,6 +1,7 @@
 //! The demo that the page starts: a second Kai with its own home and its own process, which ends when this one does.
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -17,6 +18,8 @@ pub(super) struct DemoChild {
     /// Locked until the demo is running, so that two clicks start only one.
     starting: Arc<Mutex<()>>,
     process: Arc<Mutex<Process>>,
+    /// Where the demo's page is, once it is known to run.
+    address: Arc<Mutex<Option<SocketAddr>>>,
 }
 
 #[derive(Default)]
@@ -54,8 +57,24 @@ impl DemoChild {
         process.end();
     }
 
-    /// Returns a sign-in link to the demo, starting it if necessary. Blocks until the demo is running.
-    pub(super) fn link(&self, home: &Home) -> Option<String> {
+    /// Returns the token of a sign-in link to the demo, starting it if necessary. Blocks until the demo is running.
+    pub(super) fn sign_in(&self, home: &Home) -> Option<String> {
+        let link = self.link(home)?;
+        let (address, token) = link.strip_prefix("http://")?.split_once("/login?token=")?;
+        // A demo that somebody serves on a network is not this page's to hand on.
+        let address: SocketAddr =
+            address.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback())?;
+        *lock(&self.address) = Some(address);
+        Some(token.to_owned())
+    }
+
+    /// Where the demo's page is, if it was started.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        *lock(&self.address)
+    }
+
+    /// Returns a sign-in link to the demo, starting it if necessary.
+    fn link(&self, home: &Home) -> Option<String> {
         let _alone = lock(&self.starting);
         if let Some(link) = fresh_link(home) {
             return Some(link);

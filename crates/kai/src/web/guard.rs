@@ -3,7 +3,8 @@
 //! 1. Host: must be a loopback name, the address we are bound to, or listed in `allowed_hosts`. Stops DNS rebinding.
 //! 2. Origin: if the browser sends one, it must be the page's own. Stops requests from other sites.
 //! 3. Session: required for everything but sign-in and assets.
-//! 4. CSRF token: any method but GET and HEAD needs the session's token.
+//! 4. CSRF token: any method but GET and HEAD needs the session's token. What is handed on to the demo needs the
+//!    demo's, and its guard checks that.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use kai_words::{Lang, Said, said};
 
 use super::notice::{JsonMessage, Message, Notice};
 use super::state::Web;
-use super::{attach, install, page, reply, signin, upload};
+use super::{attach, install, messages, page, reply, signin, upload};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::places::ConnectionHandle;
@@ -81,6 +82,7 @@ async fn admit(web: &Web, mut request: Request) -> Result<Request, Response> {
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     match &session {
         None if changes || !open => return Err(page::sign_in(request.headers(), &web.app.home)),
+        Some(_) if messages::is_handed_on(path) => {}
         Some(session) if changes => request = confirmed(session, request).await?,
         _ => {}
     }

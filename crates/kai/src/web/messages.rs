@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::post;
 use kai_words::Lang;
 use maud::{Markup, html};
 
@@ -22,7 +21,12 @@ pub(super) fn end(web: &Web) {
 }
 
 pub(super) fn routes() -> Router<Web> {
-    pairing::routes().route("/demo", post(demo::start))
+    pairing::routes().merge(demo::routes())
+}
+
+/// Whether this path is handed on to the demo, whose own guard wants a CSRF token of its own.
+pub(super) fn is_handed_on(path: &str) -> bool {
+    demo::is_handed_on(path)
 }
 
 /// A model's name as the page shows it: the demo's own has one in every language.
@@ -39,6 +43,11 @@ pub(super) fn try_demo(csrf: &str, lang: Lang) -> Markup {
             button class="primary" type="submit" data-testid="try-demo" { (lang.messages_try_demo()) }
         }
     }
+}
+
+/// The link out of the demo, which is seen where another Kai serves it.
+pub(super) fn way_back(lang: Lang) -> Markup {
+    html! { a class="button way-back" href="/back" data-testid="leave-demo" { (lang.demo_leave()) } }
 }
 
 /// A label in the language it is asked for.

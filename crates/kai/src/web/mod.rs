@@ -54,6 +54,7 @@ mod talk;
 mod times;
 mod trust;
 mod turns;
+mod under;
 mod undo;
 mod upload;
 mod view;
@@ -127,6 +128,7 @@ fn router(web: Web) -> Router {
         .fallback(page::not_found)
         .method_not_allowed_fallback(page::wrong_method)
         .layer(from_fn_with_state(web.clone(), guard::guard))
+        .layer(from_fn_with_state(web.clone(), under::under))
         .layer(from_fn(compress::compress))
         .with_state(web)
 }

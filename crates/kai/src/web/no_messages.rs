@@ -14,11 +14,19 @@ pub(super) fn routes() -> Router<Web> {
     Router::new()
 }
 
+pub(super) fn is_handed_on(_: &str) -> bool {
+    false
+}
+
 pub(super) fn model_name(name: &str, _: Lang) -> &str {
     name
 }
 
 pub(super) fn try_demo(_: &str, _: Lang) -> Markup {
+    html! {}
+}
+
+pub(super) fn way_back(_: Lang) -> Markup {
     html! {}
 }
 

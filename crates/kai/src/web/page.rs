@@ -58,7 +58,7 @@ pub(super) fn notice_back(
     let Trouble { why, remedy } = trouble.into();
     let mut notice = Notice::new(status, title).text(why);
     if let Some(remedy) = remedy {
-        notice = notice.link(remedy.href, remedy.label);
+        notice = notice.link(&remedy.href, remedy.label);
     }
     notice.link(back, said::frame_back()).into_response()
 }

@@ -1,6 +1,7 @@
 //! What the page says when Kai could not answer, with a link to the page that helps.
 
 use kai_assistant::agent::TurnError;
+use kai_assistant::models::trouble::{self, Fault};
 use kai_llm::ModelError;
 use kai_words::said;
 
@@ -23,7 +24,7 @@ pub(super) fn turn(error: &TurnError) -> Trouble {
     let remedy = match error {
         TurnError::NoModel | TurnError::Empty { .. } | TurnError::CannotSee { .. } => Some(Remedy::models()),
         TurnError::Unknown(_) => Some(Remedy::new_chat()),
-        TurnError::Model { error, .. } => during(error),
+        TurnError::Model { label, error, .. } => during(label, error),
         TurnError::Busy(_)
         | TurnError::TakenOver(_)
         | TurnError::NothingSaid(_)
@@ -37,15 +38,19 @@ pub(super) fn turn(error: &TurnError) -> Trouble {
 /// The page that helps if no model can be asked.
 fn before(unready: &Unready) -> Option<Remedy> {
     match unready {
-        Unready::NoModel | Unready::Unusable { .. } => Some(Remedy::models()),
-        Unready::Misconfigured { error, .. } => during(error),
+        Unready::NoModel => Some(Remedy::models()),
+        Unready::Unusable { model, .. } => Some(Remedy::model(model, Fault::Key)),
+        Unready::Misconfigured { model, error } => during(model, error),
         // Another model is chosen beside the message field.
         Unready::Chosen { .. } | Unready::Store(_) => None,
     }
 }
 
-/// The page that helps if a model failed.
-fn during(error: &ModelError) -> Option<Remedy> {
+/// The page that helps if a model failed, and there the field that is at fault.
+fn during(model: &str, error: &ModelError) -> Option<Remedy> {
+    if let Some(fault) = trouble::fault(error) {
+        return Some(Remedy::model(model, fault));
+    }
     match error {
         ModelError::TooLong { .. } => Some(Remedy::new_chat()),
         // Only the server's owner, or another try, can help.
@@ -87,12 +92,23 @@ mod tests {
         for (why, href) in [
             (Unready::NoModel.into(), Some("/settings/models")),
             (
-                Unready::Unusable { why: said::unready_no_key("mine"), helps: text() }.into(),
-                Some("/settings/models"),
+                Unready::Unusable { model: text(), why: said::unready_no_key("mine"), helps: text() }.into(),
+                Some("/settings/models?open=model%3Ax#models-key"),
             ),
-            (Unready::Misconfigured { model: text(), error: wrong }.into(), Some("/settings/models")),
-            (failed(ModelError::BadKey), Some("/settings/models")),
-            (failed(ModelError::Network { at: text(), cause: Detail::Cut }), Some("/settings/models")),
+            (
+                Unready::Misconfigured { model: "a & b".to_owned(), error: wrong }.into(),
+                Some("/settings/models?open=model%3Aa+%26+b#models-key"),
+            ),
+            (failed(ModelError::BadKey), Some("/settings/models?open=model%3Amine#models-key")),
+            (
+                failed(ModelError::NoSuchModel { model: text(), said: text() }),
+                Some("/settings/models?open=model%3Amine#models-model"),
+            ),
+            (
+                failed(ModelError::Network { at: text(), cause: Detail::Cut }),
+                Some("/settings/models?open=model%3Amine#models-base_url"),
+            ),
+            (failed(ModelError::Overloaded), Some("/settings/models")),
             (failed(ModelError::TooLong { limit: None }), Some("/new")),
             (failed(ModelError::ServerError { status: 500, said: text() }), None),
             (TurnError::Unknown(ConversationId(7)).into(), Some("/new")),
@@ -100,7 +116,7 @@ mod tests {
             (Unanswered::Empty, None),
         ] {
             let trouble = unanswered(&why);
-            assert_eq!(trouble.remedy.as_ref().map(|remedy| remedy.href), href, "{why}");
+            assert_eq!(trouble.remedy.as_ref().map(|remedy| remedy.href.as_ref()), href, "{why}");
             for lang in [Lang::ENGLISH, Lang::of("de")] {
                 let sentence = trouble.why.to(lang);
                 assert!(!sentence.contains("kai "), "{sentence}");

@@ -68,8 +68,9 @@ pub(super) fn from(headers: &HeaderMap) -> String {
         .split_once("://")
         .and_then(|(_, rest)| rest.split_once('/'))
         .map(|(_, path)| format!("/{path}"));
-    let ours =
-        |path: &String| ["/c/", "/settings/", "/ledger", "/inbox"].iter().any(|ours| path.starts_with(ours));
+    let ours = |path: &String| {
+        ["/c/", "/settings/", "/ledger", "/inbox", "/welcome"].iter().any(|ours| path.starts_with(ours))
+    };
     path.filter(|path| ours(path) && !path.contains("//")).unwrap_or_else(|| "/".to_owned())
 }
 

@@ -114,7 +114,7 @@ fn set_cookie(web: &Web, value: &str, seconds: i64) -> Option<HeaderValue> {
 }
 
 /// Does the browser only prefetch or preview the link?
-fn prefetch(headers: &HeaderMap) -> bool {
+pub(super) fn prefetch(headers: &HeaderMap) -> bool {
     ["sec-purpose", "purpose", "x-purpose", "x-moz"].iter().any(|name| {
         let value = headers.get(*name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         ["prefetch", "prerender", "preview"].iter().any(|ahead| value.contains(ahead))

@@ -1,7 +1,7 @@
 //! Renders a conversation: what the user said, Kai's answer and, folded, the tool calls behind it.
 
 use kai_assistant::agent::continued;
-use kai_assistant::agent::conversation::{self, ConversationId, Entry};
+use kai_assistant::agent::conversation::{self, ConversationId, Entry, Instead};
 use kai_assistant::attachments::Attachment;
 use kai_assistant::legible::spelled_out;
 use kai_assistant::untrusted::Attached;
@@ -10,6 +10,7 @@ use kai_words::{Lang, said};
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::remedy::Remedy;
 use super::rewrite::Rewriting;
 use super::rich::rich;
 use super::times::Times;
@@ -128,11 +129,25 @@ impl RenderContext<'_> {
             self.lang,
         ));
         html! {
+            @if let Some(instead) = &last.instead { (self.instead(instead, last.answered_by.as_deref())) }
             footer class="foot quiet" {
                 span { (rich(&answered, self.lang, |name| html! { bdi { (name) } })) " · " (self.times.moment(last.at)) }
                 button type="button" class="small js-only" data-copy data-testid="chat-copy" { (icons::copy()) (self.lang.talk_copy()) }
                 @if may_go_again { (self.again(self.lang.talk_again())) }
                 (self.cost(exchange))
+            }
+        }
+    }
+
+    /// Why another model answered than the one that was asked first, and where that can be mended.
+    fn instead(&self, instead: &Instead, answered_by: Option<&str>) -> Markup {
+        let name = |name: &str| html! { bdi { (name) } };
+        let told = said::talk_instead(&instead.of, answered_by.unwrap_or("Kai"));
+        html! {
+            p class="remark" data-testid="chat-instead" {
+                (rich(&told, self.lang, name))
+                @if let Some(why) = &instead.why { " " (rich(why, self.lang, name)) }
+                @if let Some(fault) = instead.fault { " " (Remedy::model(&instead.of, fault).link(self.lang)) }
             }
         }
     }

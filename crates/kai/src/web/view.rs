@@ -310,6 +310,7 @@ mod tests {
             report: false,
             meaning: None,
             files: vec![],
+            instead: None,
         };
         let asked = entry(Message::user("Count".to_owned()));
         let text = "One.".to_owned();

@@ -280,23 +280,49 @@ fn all_is_done_with_keys(browser: &Browser) {
     browser.until_seen("undo");
 }
 
-/// Where three clicks at once lead.
+/// Three clicks at once, and where each of them leads.
 #[cfg(feature = "foss")]
-fn demo_hosts(home: &Home, daemon: &Daemon) -> Vec<String> {
+fn demo_links(home: &Home, daemon: &Daemon) -> Vec<String> {
     let link = home.run(&["link"]).out.trim().split_once(&daemon.address).unwrap().1.to_owned();
     let cookie = daemon.get(&link, "").header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
-    let body = format!("csrf={}", daemon.get("/", &cookie).csrf());
+    let body = format!("csrf={}", daemon.get("/new", &cookie).csrf());
     let start = std::sync::Barrier::new(3);
     std::thread::scope(|scope| {
         let post = || {
             start.wait();
-            let answer = daemon.send("POST", "/demo", &[("Cookie", &cookie)], &body).text;
-            let (_, to) = answer.split_once("href=\"http://").unwrap_or_else(|| panic!("{answer}"));
-            to.split('/').next().unwrap().to_owned()
+            let answer = daemon.send("POST", "/demo", &[("Cookie", &cookie)], &body);
+            answer.header("location").unwrap_or_else(|| panic!("{}", answer.text)).to_owned()
         };
         let posts: Vec<_> = (0..3).map(|_| scope.spawn(post)).collect();
         posts.into_iter().map(|post| post.join().unwrap()).collect()
     })
+}
+
+/// The demo behind the same port: its own cookie, its own colours, its own chat, and a way back.
+#[cfg(feature = "foss")]
+fn the_demo_is_handed_on(browser: &Browser, home: &Home, daemon: &Daemon) {
+    let links = demo_links(home, daemon);
+    assert!(links.iter().all(|link| link.starts_with("/demo/login?token=")), "{links:?}");
+    let is_demo = "return document.querySelector('header.top .tag')?.innerText.startsWith('Demo')";
+    browser.click("try-demo");
+    browser.until("the demo", is_demo);
+    browser.until_live();
+    assert_eq!(browser.run("return location.host"), daemon.address.as_str(), "one port is enough");
+    assert_eq!(browser.run("return document.documentElement.dataset.under"), "/demo");
+    check(browser, "the demo");
+    say(browser, "What time is it?");
+    browser.until("an answer", "return document.querySelectorAll('footer.foot').length === 1");
+    assert!(browser.run("return location.pathname").as_str().unwrap().starts_with("/demo/c/"));
+    let asked = home.run(&["chats", "list", "--json"]).json();
+    assert_eq!(asked, serde_json::json!([]), "nothing of it is in the real home");
+    // Signed in here is not signed in there, and the other way round.
+    let status = daemon.get("/demo/", "").status;
+    assert_eq!(status, 401, "nobody gets there without a session of this page");
+    browser.click("leave-demo");
+    browser.until("the real page", "return location.pathname === '/welcome' || location.pathname === '/'");
+    assert_eq!(browser.run("return document.documentElement.dataset.demo ?? 'none'"), "none");
+    browser.open(&format!("http://{}/demo", daemon.address));
+    browser.until("the demo again", is_demo);
 }
 
 fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed(browser: &Browser) {
@@ -307,6 +333,9 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed(browser: &B
     let daemon = Daemon::start(program(&replaced, home.path()).args(["serve", "--port", "0"]));
     std::fs::remove_file(&replaced).unwrap();
     browser.enter(&daemon);
+    browser.until_says("Welcome to Kai");
+    check(browser, "welcome");
+    browser.open(&format!("http://{}/new", daemon.address));
     browser.until_says("No model is set up yet");
     check(browser, "no model");
     say(browser, "Hello?");
@@ -320,27 +349,11 @@ fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed(browser: &B
     assert!(browser.texts("message-user").is_empty());
     #[cfg(feature = "foss")]
     {
-        let hosts = demo_hosts(&home, &daemon);
-        browser.click("try-demo");
-        browser.until(
-            "the demo",
-            "return document.querySelector('header.top .tag')?.innerText.startsWith('Demo')",
-        );
-        browser.until_live();
-        let there = browser.run("return location.host");
-        assert_ne!(there, daemon.address.as_str());
-        assert!(hosts.iter().all(|host| there == host.as_str()), "one demo for all: {hosts:?}");
-        // A later click leads to the same one.
-        browser.open(&format!("http://{}/", daemon.address));
-        browser.until_live();
-        browser.click("try-demo");
-        browser.until(
-            "the demo",
-            "return document.querySelector('header.top .tag')?.innerText.startsWith('Demo')",
-        );
-        assert_eq!(browser.run("return location.host"), there);
+        the_demo_is_handed_on(browser, &home, &daemon);
+        let demo = home.run(&["status", "--demo", "--json"]).json();
+        let there = demo["daemon"]["address"].as_str().unwrap().trim_start_matches("http://").to_owned();
         assert_eq!(daemon.stop("-TERM").0, Some(0));
-        let gone = std::net::TcpStream::connect(there.as_str().unwrap());
+        let gone = std::net::TcpStream::connect(&there);
         assert!(gone.is_err(), "the demo ends with the Kai that started it");
     }
     browser.leave();

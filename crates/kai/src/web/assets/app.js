@@ -9,6 +9,8 @@
   const main = el("main");
   // This file's texts.
   const words = el("words").dataset;
+  // Where the page lies, if another Kai hands it on below a path of its own.
+  const under = document.documentElement.dataset.under ?? "";
   // Fields with unsaved input.
   const typed = new WeakSet();
 
@@ -194,7 +196,7 @@
     if (app.dataset.inbox != null) where.set("inbox", app.dataset.inbox);
     if (app.dataset.chat) where.set("chat", app.dataset.chat);
     if (app.dataset.have) where.set("have", app.dataset.have);
-    events = new EventSource(`/events?${where}`);
+    events = new EventSource(`${under}/events?${where}`);
     events.addEventListener("open", () => { el("offline").textContent = ""; });
     events.addEventListener("patch", (event) => {
       app.dataset.live = "yes";
@@ -449,8 +451,8 @@
   }).observe(pages);
   chat?.rest(true);
   reveal(new Map());
-  window.kai = { little, places, hold, say, follow };
+  window.kai = { under, little, places, hold, say, follow };
   follow();
   // Shows that Kai is not running when it is not; see sw.js.
-  navigator.serviceWorker?.register(`/sw.js?lang=${document.documentElement.lang}`).catch(() => {});
+  if (!under) navigator.serviceWorker?.register(`/sw.js?lang=${document.documentElement.lang}`).catch(() => {});
 })();

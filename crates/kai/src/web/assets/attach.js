@@ -29,7 +29,7 @@
     settle();
     try {
       const meant = new URLSearchParams({ chat: app.dataset.chat ?? "", model: el("model-picker")?.value ?? "" });
-      const answer = await post(`/attach?${meant}`, file, { "x-file-name": encodeURIComponent(file.name) });
+      const answer = await post(`${window.kai.under}/attach?${meant}`, file, { "x-file-name": encodeURIComponent(file.name) });
       if (answer.status === 401) return location.reload();
       const told = await answer.json();
       if (!answer.ok) throw told.error;
@@ -92,7 +92,7 @@
     const button = event.target.closest("[data-detach]");
     if (!button) return;
     const chip = button.closest("li");
-    post(`/attach/${chip.dataset.file}/remove`).catch(() => {});
+    post(`${window.kai.under}/attach/${chip.dataset.file}/remove`).catch(() => {});
     chip.remove();
     settle();
     say("");

@@ -20,7 +20,7 @@
     // The offer to undo stands on the page, which the drawer covers.
     if (gone && side?.matches(":popover-open")) side.hidePopover();
     // The page of a chat that is gone has nothing to show.
-    if (gone && form.getAttribute("action") === `/c/${document.querySelector(".app").dataset.chat}/delete`) return location.assign("/");
+    if (gone && form.getAttribute("action") === `${kai.under}/c/${document.querySelector(".app").dataset.chat}/delete`) return location.assign(`${kai.under}/`);
     address((query) => {
       query.delete("menu");
       query.delete("rename");
@@ -104,7 +104,7 @@
   const find = async () => {
     const mine = ++number, q = input.value;
     try {
-      const answer = await fetch(`/search?q=${encodeURIComponent(q)}`, { headers: { "x-live": "1" } });
+      const answer = await fetch(`${kai.under}/search?q=${encodeURIComponent(q)}`, { headers: { "x-live": "1" } });
       if (mine !== number) return;
       if (!answer.ok) return location.reload();
       results.innerHTML = await answer.text();
@@ -162,7 +162,7 @@
     event.preventDefault();
     open();
   });
-  const fresh = () => location.assign("/new");
+  const fresh = () => location.assign(`${kai.under}/new`);
   // Closes what is open, and otherwise stops the answer. Dialogs and drawers close by themselves.
   const escape = () => {
     const cancels = document.querySelector(".naming [data-cancels]") ?? document.querySelector("#chats [aria-expanded=true].more-of");

@@ -21,6 +21,8 @@ pub(in crate::web) enum Page {
     Mcp,
     General,
     Ledger,
+    /// Not listed: the first page of an empty home, and reachable from *General*.
+    Welcome,
 }
 
 /// The path of the page that the chat's Settings link opens.
@@ -29,6 +31,12 @@ pub(in crate::web) const FIRST: &str = Page::ALL[0].path();
 impl Page {
     pub(in crate::web) const ALL: &[Self] =
         &[Self::Agent, Self::Tools, Self::Models, Self::Phones, Self::Mcp, Self::General, Self::Ledger];
+
+    /// The page with this name; the first for any other.
+    pub(in crate::web) fn named(name: &str) -> Self {
+        let known = Self::ALL.iter().chain([&Self::Welcome]).copied();
+        known.into_iter().find(|page| page.name() == name).unwrap_or(Self::ALL[0])
+    }
 
     /// The name of the page in the query of `/events` and in forms.
     pub(in crate::web) fn name(self) -> &'static str {
@@ -40,6 +48,7 @@ impl Page {
             Self::Mcp => "mcp",
             Self::Ledger => "ledger",
             Self::General => "general",
+            Self::Welcome => "welcome",
         }
     }
 
@@ -52,6 +61,7 @@ impl Page {
             Self::Mcp => "/settings/mcp",
             Self::Ledger => "/ledger",
             Self::General => "/settings/general",
+            Self::Welcome => "/welcome",
         }
     }
 
@@ -64,6 +74,7 @@ impl Page {
             Self::Mcp => lang.settings_mcp(),
             Self::Ledger => lang.settings_ledger(),
             Self::General => lang.settings_general(),
+            Self::Welcome => lang.welcome_title(),
         }
     }
 }

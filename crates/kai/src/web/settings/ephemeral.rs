@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use kai_assistant::lock::lock;
+use kai_assistant::models::trouble::Fault;
 use kai_assistant::transfer::Outcome;
+use kai_llm::{Key, Offered};
 
 use crate::call::ledger::LedgerCheck;
 use crate::call::mcp::Imported;
@@ -19,6 +21,8 @@ use crate::call::models::ModelTest;
 pub(in crate::web) struct Ephemeral {
     /// By the name of the model.
     trials: Mutex<BTreeMap<String, Trial>>,
+    /// The models of the service that is being added or changed.
+    listing: Mutex<Option<Listing>>,
     upload: Mutex<Option<Upload>>,
     /// The last number assigned. Numbers are never reused, so a page that still shows an older file cannot import a
     /// newer one.
@@ -44,6 +48,37 @@ pub(super) enum Trial {
     Asked(ModelTest),
     /// The model could not even be asked.
     Failed(Said),
+}
+
+/// What was asked of a service or server before one of its models is added: which models it has.
+#[derive(Debug, Clone)]
+pub(super) struct Listing {
+    /// The card whose form asked.
+    pub(super) card: String,
+    /// What was typed besides the API key, by the name of the field.
+    pub(super) typed: BTreeMap<String, String>,
+    /// The API key, which no page shows again.
+    pub(super) key: Option<Key>,
+    pub(super) offers: Offers,
+}
+
+/// The models of a service, as far as they are known.
+#[derive(Debug, Clone)]
+pub(super) enum Offers {
+    Asking,
+    Listed(Vec<Offered>),
+    /// It did not say, with the part of the setup that is at fault.
+    Failed(Said, Option<Fault>),
+}
+
+impl Listing {
+    /// Whether it is about this service, and this model if one is changed.
+    pub(super) fn is_of(&self, card: &str, preset: &str, name: Option<&str>) -> bool {
+        let typed = |field: &str| self.typed.get(field).map(String::as_str);
+        self.card == card
+            && typed("preset") == Some(preset)
+            && name.is_none_or(|name| typed("name") == Some(name))
+    }
 }
 
 /// A check of the ledger, running or finished.
@@ -98,6 +133,26 @@ impl Ephemeral {
     /// Drops the result of a test, because the model was changed or removed.
     pub(super) fn forget_trial(&self, model: &str) {
         lock(&self.trials).remove(model);
+    }
+
+    pub(super) fn listing(&self) -> Option<Listing> {
+        lock(&self.listing).clone()
+    }
+
+    /// Keeps what was asked, in place of anything older.
+    pub(super) fn begin_listing(&self, listing: Listing) {
+        *lock(&self.listing) = Some(listing);
+    }
+
+    /// Keeps the answer, unless something else was asked meanwhile.
+    pub(super) fn end_listing(&self, asked: &BTreeMap<String, String>, offers: Offers) {
+        if let Some(listing) = lock(&self.listing).as_mut().filter(|listing| listing.typed == *asked) {
+            listing.offers = offers;
+        }
+    }
+
+    pub(super) fn forget_listing(&self) {
+        *lock(&self.listing) = None;
     }
 
     pub(super) fn upload(&self, number: u64) -> Option<Upload> {

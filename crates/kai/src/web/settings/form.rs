@@ -54,6 +54,18 @@ impl Form {
         self.fields.get(name).map(String::as_str).unwrap_or_default()
     }
 
+    /// What was typed, without this field and what every form carries.
+    pub(super) fn typed_besides(&self, field: &str) -> BTreeMap<String, String> {
+        let is_typed = |name: &str| ![field, "csrf", "page", "card"].contains(&name);
+        let typed = self.fields.iter().filter(|(name, _)| is_typed(name));
+        typed.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// The page that the form is on.
+    pub(super) fn page(&self) -> Page {
+        Page::named(self.field("page"))
+    }
+
     pub(super) fn app(&self) -> &App {
         &self.web.app
     }
@@ -116,8 +128,7 @@ impl Form {
 
     /// The page that the form is on, with what was unfolded there.
     fn place(&self) -> Place {
-        let named = Page::ALL.iter().copied().find(|page| page.name() == self.field("page"));
-        let page = named.unwrap_or(Page::ALL[0]);
+        let page = self.page();
         let from: Uri = reply::from(&self.headers).parse().unwrap_or_default();
         let query = Query::try_from_uri(&from).map(|Query(query)| query).unwrap_or_default();
         Place::new(page, if from.path() == page.path() { query } else { BTreeMap::new() })

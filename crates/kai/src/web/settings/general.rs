@@ -9,7 +9,7 @@ use kai_assistant::settings::{ALLOWED_HOSTS, LANGUAGE, THEME};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
-use super::context::PageContext;
+use super::context::{Page, PageContext};
 use super::fields::{Choice, Field, choice_on_page, field};
 use super::form::Form;
 use super::parts::{Region, fact, plain};
@@ -113,6 +113,7 @@ fn about(ctx: &PageContext<'_>) -> Markup {
     let permissions = app.manifest.permissions.join(", ");
     html! {
         p class="promise" { (lang.general_promise()) }
+        @if !app.home.is_demo() { p { a href=(Page::Welcome.path()) data-testid="welcome-again" { (lang.welcome_again()) } } }
         dl class="facts" {
             (fact(lang.general_version(), env!("CARGO_PKG_VERSION")))
             (fact(lang.general_edition(), app.manifest.edition))

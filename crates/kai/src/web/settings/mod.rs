@@ -20,6 +20,7 @@ mod general;
 mod guests;
 mod ledger;
 mod local;
+mod model_form;
 mod models;
 mod parts;
 mod phones;
@@ -27,6 +28,7 @@ mod servers;
 mod split;
 mod tools;
 mod transfer;
+pub(super) mod welcome;
 
 use std::collections::BTreeMap;
 
@@ -44,7 +46,7 @@ use parts::Region;
 
 use super::state::Web;
 use super::times::Times;
-use super::{dialogs, frame, icons, page, pairing};
+use super::{dialogs, frame, icons, messages, page, pairing};
 use crate::app::App;
 use crate::app::sessions::{self, Session};
 use crate::failure::Failure;
@@ -58,7 +60,7 @@ pub(super) fn icon(page: Page) -> Markup {
         Page::Phones => icons::phone(),
         Page::Mcp => icons::chat(),
         Page::Ledger => icons::book(),
-        Page::General => icons::gear(),
+        Page::General | Page::Welcome => icons::gear(),
     }
 }
 
@@ -73,11 +75,12 @@ async fn regions_of(page: Page, ctx: &PageContext<'_>) -> Result<Vec<Region>, Fa
         }
         Page::Ledger => ledger::regions(ctx).await,
         Page::General => general::regions(ctx).await,
+        Page::Welcome => welcome::regions(ctx).await,
     }
 }
 
 pub(super) fn routes(web: &Web) -> Router<Web> {
-    let pages = Page::ALL.iter().fold(Router::new(), |router, &page| {
+    let pages = Page::ALL.iter().chain([&Page::Welcome]).fold(Router::new(), |router, &page| {
         let show =
             move |web: State<Web>, session: Signed, query: AddressQuery| show(page, web, session, query);
         router.route(page.path(), get(show))
@@ -92,6 +95,7 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .merge(ledger::routes())
         .merge(phones::routes())
         .merge(servers::routes())
+        .merge(welcome::routes())
         .route("/settings/set", post(form::set))
         .route("/settings/text", post(form::set_text))
         .layer(from_fn_with_state(web.clone(), show_refusals))
@@ -191,13 +195,14 @@ fn body(ctx: &PageContext<'_>, mut regions: Vec<Region>) -> Markup {
     html! {
         a class="skip" href="#main" { (ctx.lang.settings_skip()) }
         div class="app sheet" data-page=(page.name()) {
-            (side(ctx))
+            @if page == Page::Welcome { (welcome::steps(ctx)) } @else { (side(ctx)) }
             main id="main" tabindex="-1" {
                 div class="column" {
                     header class="sheet-head" {
                         h1 { (page.title(ctx.lang)) }
                         @if ctx.web.app.home.is_demo() {
                             span class="tag" { (ctx.lang.settings_demo()) span class="roomy" { ": " (ctx.lang.settings_demo_what()) } }
+                            (messages::way_back(ctx.lang))
                         }
                         span class="tag offline" id="offline" role="status" {}
                         (dialogs::opener(ctx.lang))

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::legible::visible;
@@ -18,20 +17,22 @@ use maud::{Markup, html};
 use super::context::PageContext;
 use super::ephemeral::Trial;
 use super::form::Form;
-use super::local;
+use super::model_form::{Fields, fields};
 use super::parts::{Button, Region, button, form, naming};
-use crate::call::Call;
-use crate::call::models::{ModelOrigin, ModelRow, NewModel};
+use super::{local, model_form};
+use crate::call::models::{ModelOrigin, ModelRow};
 use crate::commands::models;
 use crate::failure::Failure;
 use crate::web::bin::Kept;
+use crate::web::remedy::Remedy;
 use crate::web::rich::rich;
 use crate::web::state::Web;
-use crate::web::{icons, messages, reply};
+use crate::web::{icons, messages};
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
-        .route("/settings/models/add", post(add))
+        .route("/settings/models/add", post(model_form::add))
+        .route("/settings/models/list", post(model_form::list))
         .route("/settings/models/test", post(test))
         .route("/settings/models/move", post(shift))
         .route("/settings/models/remove", post(remove))
@@ -51,7 +52,8 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
     Ok(regions)
 }
 
-fn list(ctx: &PageContext<'_>, rows: &[ModelRow]) -> Markup {
+/// The models in their order, each with what can be done with it.
+pub(super) fn list(ctx: &PageContext<'_>, rows: &[ModelRow]) -> Markup {
     let added = rows.iter().filter(|row| row.origin == ModelOrigin::Added).count();
     html! {
         @if rows.is_empty() {
@@ -133,7 +135,7 @@ fn tags(row: &ModelRow, lang: Lang) -> Vec<&'static str> {
 }
 
 /// The result of a model's test.
-fn render_trial(trial: &Trial, lang: Lang) -> Markup {
+pub(super) fn render_trial(trial: &Trial, lang: Lang) -> Markup {
     html! {
         p class="trial" data-testid="model-trial" {
             @match trial {
@@ -141,7 +143,10 @@ fn render_trial(trial: &Trial, lang: Lang) -> Markup {
                 Trial::Asked(test) if test.works => {
                     (rich(&said::models_works(&test.says, test.ms), lang, |value| html! { bdi { (value) } }))
                 }
-                Trial::Asked(test) => span class="error" { (visible(&lang.models_failed(&test.says))) },
+                Trial::Asked(test) => {
+                    span class="error" { (visible(&lang.models_failed(&test.says))) }
+                    @if let Some(fault) = test.fault { " " (Remedy::model(&test.name, fault).link(lang)) }
+                }
                 Trial::Failed(why) => span class="error" { (visible(&why.to(lang))) },
             }
         }
@@ -167,11 +172,11 @@ fn acts(ctx: &PageContext<'_>, row: &ModelRow, stands: Stands, trial: Option<&Tr
     };
     html! {
         @if !asking && row.origin != ModelOrigin::Demo { (act("/settings/models/test", lang.models_test(), "model-test")) }
+        // The file of a model that runs inside Kai is all there is to it. One that was found becomes the user's own.
+        @if row.preset != BUILT_IN && row.origin != ModelOrigin::Demo {
+            a class="button" href=(format!("{change}#models")) data-show data-testid="model-change" { (if opened { lang.models_cancel() } else { lang.models_change() }) }
+        }
         @if row.origin == ModelOrigin::Added {
-            // The file of a model that runs inside Kai is all there is to it.
-            @if row.preset != BUILT_IN {
-                a class="button" href=(format!("{change}#models")) data-show data-testid="model-change" { (if opened { lang.models_cancel() } else { lang.models_change() }) }
-            }
             (act("/settings/models/remove", lang.models_remove(), "model-remove"))
             @if stands.of > 1 {
                 (round("up", lang.models_up(), icons::send(), stands.at > 0))
@@ -198,7 +203,8 @@ fn changing(ctx: &PageContext<'_>, row: &ModelRow) -> Markup {
     fields(ctx, &shown)
 }
 
-fn adding(ctx: &PageContext<'_>) -> Markup {
+/// The services and servers to choose from, and the form for the chosen one.
+pub(super) fn adding(ctx: &PageContext<'_>) -> Markup {
     let chosen = ctx.place.open("preset").and_then(preset);
     let near = |preset: &&Preset| preset.local || preset.base_url.is_none();
     html! {
@@ -233,131 +239,31 @@ fn choices<'p>(
 }
 
 /// The name of a preset: a product's own, or a description of what the server speaks.
-fn called(preset: &Preset, lang: Lang) -> &str {
+pub(super) fn called(preset: &Preset, lang: Lang) -> &str {
     if preset.id == "openai-compatible" { lang.models_compatible() } else { &preset.name }
-}
-
-/// The fields of the form that adds or changes a model.
-struct Fields<'a> {
-    card: &'a str,
-    preset: &'a Preset,
-    /// `None` for a new model.
-    name: Option<&'a str>,
-    base_url: &'a str,
-    model: &'a str,
-    /// The placeholder of the key field; the key itself is never shown.
-    key: &'a str,
-    /// The context window, if the user set it.
-    context: &'a str,
-    /// Whether it can see pictures, if the user said so.
-    pictures: Option<bool>,
-}
-
-fn fields(ctx: &PageContext<'_>, shown: &Fields<'_>) -> Markup {
-    let Fields { card, preset, name, base_url, model, key, context, pictures } = *shown;
-    let typed = |field: &str| ctx.error.and_then(|told| told.typed(card, field));
-    let line = |field: &str, label: &str, value: &str, hint: &str| {
-        let id = format!("{card}-{field}");
-        html! {
-            label for=(id) { (label) }
-            input type="text" id=(id) data-testid=(id) name=(field) value=(typed(field).unwrap_or(value))
-                placeholder=(hint) autocomplete="off" spellcheck="false";
-        }
-    };
-    let lang = ctx.lang;
-    let (at, which) = (preset.base_url.as_deref(), preset.model.as_deref());
-    let key_id = format!("{card}-key");
-    let content = html! {
-        input type="hidden" name="preset" value=(preset.id);
-        @match name {
-            Some(name) => input type="hidden" name="name" value=(name);,
-            None => (line("name", lang.models_name(), "", &preset.id)),
-        }
-        (line("base_url", lang.models_address(), base_url, at.unwrap_or("http://host:port/v1")))
-        (line("model", lang.models_model(), model, which.unwrap_or(lang.models_model_hint())))
-        label for=(key_id) { (lang.models_key()) }
-        // Never filled in: a stored key is not shown, not even its length.
-        input type="password" id=(key_id) data-testid=(key_id) name="key" placeholder=(key) autocomplete="new-password";
-        (line("context", lang.models_context(), context, lang.models_context_hint()))
-        (sees(card, typed("pictures"), pictures, lang))
-        p class="quiet" { (lang.models_empty_help()) }
-        div class="choices" {
-            button type="submit" class="primary" data-testid=(format!("{card}-save")) {
-                @if name.is_some() { (lang.settings_save()) } @else { (lang.models_add_named(called(preset, lang))) }
-            }
-        }
-    };
-    form(ctx, card, "/settings/models/add", "fields", &content)
-}
-
-/// The choice whether the model can see pictures.
-fn sees(card: &str, typed: Option<&str>, set: Option<bool>, lang: Lang) -> Markup {
-    let chosen = typed.unwrap_or(match set {
-        Some(true) => "yes",
-        Some(false) => "no",
-        None => "auto",
-    });
-    html! {
-        fieldset class="boxes" {
-            legend { (lang.models_pictures()) }
-            @for (value, label) in [
-                ("auto", lang.models_pictures_auto()),
-                ("yes", lang.models_pictures_yes()),
-                ("no", lang.models_pictures_no()),
-            ] {
-                @let id = format!("{card}-pictures-{value}");
-                span {
-                    input type="radio" id=(id) data-testid=(id) name="pictures" value=(value) checked[value == chosen];
-                    label for=(id) { (label) }
-                }
-            }
-        }
-    }
-}
-
-async fn add(headers: HeaderMap, form: Form) -> Response {
-    let typed = |field: &str| Some(form.field(field).trim().to_owned()).filter(|typed| !typed.is_empty());
-    let new = NewModel {
-        preset: form.field("preset").to_owned(),
-        name: typed("name"),
-        base_url: typed("base_url"),
-        model: typed("model"),
-        key: typed("key"),
-        context: Some(typed("context").unwrap_or_else(|| "auto".to_owned())),
-        pictures: typed("pictures"),
-    };
-    let name = new.name.clone().unwrap_or_else(|| new.preset.clone());
-    let done = form.call(Call::ModelsAdd(new)).await;
-    match done {
-        Ok(()) => {
-            form.web.ephemeral.forget_trial(&name);
-            // Load the page again, so that what was typed, such as a key, does not stay in the fields.
-            reply::done(&headers, "/settings/models#models")
-        }
-        Err(failure) => form.refuse(failure),
-    }
 }
 
 /// Tests a model by asking it for a word. The page shows the result when it arrives, so nobody has to wait.
 async fn test(form: Form) -> Response {
-    let (web, name) = (form.web.clone(), form.field("name").to_owned());
-    let trying = async move {
-        if !web.ephemeral.begin_trial(&name) {
-            return Ok(());
-        }
-        web.turns.move_on();
-        let app = Arc::clone(&web.app);
-        let tested = models::test(&app, &app.env, Some(&name)).await;
-        match tested.map(|tests| tests.into_iter().next()) {
-            Ok(Some(test)) => web.ephemeral.end_trial(&name, Trial::Asked(test)),
-            Ok(None) => web.ephemeral.forget_trial(&name),
-            Err(failure) => web.ephemeral.end_trial(&name, Trial::Failed(failure.message)),
-        }
-        web.turns.move_on();
-        Ok(())
-    };
-    let begun = form.start(trying).await;
+    let begun = form.start(begin_test(form.web.clone(), form.field("name").to_owned())).await;
     form.answer(begun)
+}
+
+/// Asks a model for a word, unless that is being done already, and keeps what came of it for the page.
+pub(super) async fn begin_test(web: Web, name: String) -> Result<(), Failure> {
+    if !web.ephemeral.begin_trial(&name) {
+        return Ok(());
+    }
+    web.turns.move_on();
+    let app = Arc::clone(&web.app);
+    let tested = models::test(&app, &app.env, Some(&name)).await;
+    match tested.map(|tests| tests.into_iter().next()) {
+        Ok(Some(test)) => web.ephemeral.end_trial(&name, Trial::Asked(test)),
+        Ok(None) => web.ephemeral.forget_trial(&name),
+        Err(failure) => web.ephemeral.end_trial(&name, Trial::Failed(failure.message)),
+    }
+    web.turns.move_on();
+    Ok(())
 }
 
 async fn shift(form: Form) -> Response {

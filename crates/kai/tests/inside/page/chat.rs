@@ -36,7 +36,8 @@ fn what_failed_says_why_and_can_be_tried_again_and_what_was_done_is_folded() {
     visitor.until_seen("chat-error");
     let said = visitor.texts("chat-error").concat();
     assert!(said.contains("The service doesn’t accept the API key of mine."), "{said}");
-    assert_eq!(visitor.attributes("remedy", "href"), ["/settings/models"], "the error leads to its remedy");
+    let key = "/settings/models?open=model%3Amine#models-key";
+    assert_eq!(visitor.attributes("remedy", "href"), [key], "the error leads to the field that mends it");
     visitor.press("chat-again");
     until_answered(&mut visitor, 1);
     assert_eq!(visitor.texts("message-assistant"), ["One."]);
@@ -56,7 +57,7 @@ fn what_failed_says_why_and_can_be_tried_again_and_what_was_done_is_folded() {
 #[test]
 fn without_a_model_the_page_says_what_to_do_and_keeps_what_was_typed() {
     let house = House::new();
-    let mut visitor = house.visitor("/");
+    let mut visitor = house.visitor("/new");
     assert!(visitor.has("set-up-model") && !visitor.says("kai models"), "the page has a button for it");
     assert_eq!(visitor.has("try-demo"), cfg!(feature = "foss"));
     say(&mut visitor, "Hello?");
@@ -75,11 +76,12 @@ fn a_model_without_its_key_leads_to_the_page_that_asks_for_it() {
     assert!(visitor.says("openai has no API key.") && visitor.has("set-up-model"));
     say(&mut visitor, "Hello?");
     assert!(visitor.answer.status == 409 && visitor.says("openai has no API key. Enter one first."));
-    assert_eq!(visitor.attributes("remedy", "href"), ["/settings/models"]);
+    let key = "/settings/models?open=model%3Aopenai#models-key";
+    assert_eq!(visitor.attributes("remedy", "href"), [key]);
     visitor.open("/");
     visitor.fill("chat-input", "Hello?");
     let answer = visitor.press_live("chat-send");
-    let link = json!({"href": "/settings/models", "text": "Open model settings"});
+    let link = json!({"href": key, "text": "Change the API key"});
     assert_eq!(answer["remedy"], link, "the script links to it too: {answer}");
     visitor.open("/settings/models");
     assert_eq!(visitor.texts("model-why-not"), ["openai has no API key. Enter one first."]);
@@ -90,6 +92,30 @@ fn a_model_without_its_key_leads_to_the_page_that_asks_for_it() {
         visitor.open(path);
         assert!(!visitor.says("kai models"), "{path} names no command");
     }
+}
+
+/// As the page of models promises: if the first model can't answer, the next one is asked.
+#[test]
+fn after_a_wrong_key_the_next_model_answers_and_the_chat_says_so() {
+    let wrong = Model::start([Act::status("401 Unauthorized", r#"{"error":{"message":"bad key"}}"#)]);
+    let right = Model::start([Act::says("Here I am.")]);
+    let house = House::new();
+    house.add_model("first", &wrong.base_url, Some("sk-old"));
+    house.add_model("second", &right.base_url, None);
+    let mut visitor = house.visitor("/");
+    say(&mut visitor, "Anybody?");
+    until_answered(&mut visitor, 1);
+    assert_eq!(visitor.texts("message-assistant"), ["Here I am."]);
+    let told = visitor.texts("chat-instead").concat();
+    assert!(told.starts_with("first couldn’t answer, so Kai asked second."), "{told}");
+    assert!(told.contains("The service doesn’t accept the API key of first."), "{told}");
+    let key = "/settings/models?open=model%3Afirst#models-key";
+    assert_eq!(visitor.attributes("remedy", "href"), [key]);
+    assert_eq!((wrong.asked().len(), right.asked().len()), (1, 1));
+    visitor.open(key);
+    assert!(visitor.has("models-key"), "the link leads to the field");
+    visitor.open("/ledger");
+    assert!(visitor.says("first") && visitor.says("second"), "both requests left");
 }
 
 #[test]

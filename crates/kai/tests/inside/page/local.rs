@@ -80,11 +80,12 @@ fn a_new_kai_offers_a_model_on_this_computer_first() {
     let hub = PlayedHub::start();
     let house = house(&hub);
     let mut visitor = house.visitor("/");
-    assert!(visitor.says("Use a model on this computer (1 MB, private, no account)"));
-    assert!(visitor.says("16.0 GB of memory, 8 processor cores") && visitor.says("Kai would take tiny."));
-    assert!(visitor.first("use-here") < visitor.first("set-up-model"));
-    visitor.press("use-here");
-    visitor.until("the page of models shows it", |page, _| !page.having("data-model", "tiny").is_empty());
-    visitor.open("/");
+    assert_eq!(visitor.path, "/welcome");
+    assert!(visitor.says("16.0 GB of memory, 8 processor cores") && visitor.says("Recommended"));
+    assert!(visitor.first("local-get") < visitor.page.all("preset")[0]);
+    visitor.press("local-get");
+    visitor.until("the welcome shows it", |page, _| !page.having("data-model", "tiny").is_empty());
+    visitor.press("welcome-done");
+    assert_eq!(visitor.path, "/");
     assert!(visitor.says("tiny answers you."));
 }

@@ -35,5 +35,6 @@ mod tools;
 mod visitor;
 #[cfg(feature = "foss")]
 mod waiting;
+mod welcome;
 
 pub(super) use attach::png;

@@ -81,6 +81,8 @@ struct State {
     asked: Vec<Asked>,
     /// Pieces that may still be said.
     steps: usize,
+    /// What it answers when it is asked which models it has.
+    list: Option<Act>,
 }
 
 #[derive(Clone)]
@@ -124,6 +126,10 @@ impl Model {
 
     fn serve(&self, mut stream: TcpStream) {
         let Some(asked) = read_request(&mut stream) else { return };
+        let list = self.lock().list.clone();
+        if let Some(list) = list.filter(|_| asked.head.starts_with("GET /v1/models ")) {
+            return self.play(&mut stream, list);
+        }
         // It is asked how large its window is, and does not know.
         if !asked.head.contains("/chat/completions ") {
             return self.play(&mut stream, Act::status("404 Not Found", "{}"));
@@ -159,6 +165,11 @@ impl Model {
     pub(super) fn go_on(&self, pieces: usize) {
         self.lock().steps += pieces;
         self.changed();
+    }
+
+    /// From now on, answers so when it is asked which models it has.
+    pub(super) fn lists(&self, list: &Act) {
+        self.lock().list = Some(list.clone());
     }
 
     pub(super) fn asked(&self) -> Vec<Asked> {

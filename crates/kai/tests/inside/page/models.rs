@@ -45,7 +45,7 @@ fn a_model_is_added_tested_and_answers_and_its_key_is_never_seen_again() {
     assert_eq!(names(&visitor), ["mine"]);
     assert!(!visitor.answer.text.contains("hidden-4711"), "the key is nowhere on the page");
     assert!(!visitor.has("model-unencrypted"), "it stays on this machine");
-    act(&mut visitor, "mine", "model-test");
+    // It is tested at once.
     visitor.until_says("It works: it answered “OK”");
     assert!(
         model.asked()[0].head.to_lowercase().contains("bearer sk-hidden-4711"),
@@ -55,6 +55,8 @@ fn a_model_is_added_tested_and_answers_and_its_key_is_never_seen_again() {
     visitor.until_says("It doesn’t work.");
     let said = visitor.texts("model-trial").concat();
     assert!(said.contains("key") && !said.contains("hidden"), "{said}");
+    let key = "/settings/models?open=model%3Amine#models-key";
+    assert_eq!(visitor.attributes("remedy", "href"), [key], "what failed leads to its field");
     // Changed where it stands; the key stays unless another address would get it.
     act(&mut visitor, "mine", "model-change");
     assert_eq!(visitor.value("models-key"), "");
@@ -62,6 +64,54 @@ fn a_model_is_added_tested_and_answers_and_its_key_is_never_seen_again() {
     visitor.press("models-save");
     assert!(visitor.says("m2 · http"));
     assert_eq!(house.show("models_list")[0]["has_key"], true);
+}
+
+/// The service says which models it has; its key is typed once and shown nowhere.
+#[test]
+fn a_service_lists_its_models_and_the_chosen_one_is_added_and_tested() {
+    let list = r#"{"data":[{"id":"small"},{"id":"text-embedding-1"},{"id":"large"}]}"#;
+    let model = Model::start([Act::says("OK")]);
+    model.lists(&Act::status("200 OK", list));
+    let house = House::new();
+    let mut visitor = house.visitor(MODELS);
+    visitor.press_at(visitor.page.having("data-preset", "openai-compatible")[0]);
+    visitor.fill("add-base_url", &model.base_url);
+    visitor.fill("add-key", "sk-hidden-4711");
+    visitor.press("add-list");
+    visitor.until_says("The service offers 2 models.");
+    assert_eq!(
+        (visitor.value("add-model"), visitor.value("add-base_url")),
+        ("large".into(), model.base_url.clone())
+    );
+    assert!(!visitor.answer.text.contains("hidden-4711") && visitor.value("add-key").is_empty());
+    visitor.press("add-save");
+    assert_eq!(names(&visitor), ["openai-compatible"]);
+    visitor.until_says("It works: it answered “OK”");
+    let asked = model.asked().remove(0);
+    assert_eq!(asked.body["model"], "large");
+    assert!(
+        asked.head.to_lowercase().contains("bearer sk-hidden-4711"),
+        "the key that was typed for the list"
+    );
+}
+
+#[test]
+fn a_service_that_refuses_its_key_says_so_beside_the_field() {
+    let model = Model::start([Act::says("OK")]);
+    model.lists(&Act::status("401 Unauthorized", "{}"));
+    let house = House::new();
+    let mut visitor = house.visitor(MODELS);
+    visitor.press_at(visitor.page.having("data-preset", "openai-compatible")[0]);
+    visitor.fill("add-base_url", &model.base_url);
+    visitor.fill("add-key", "sk-wrong");
+    visitor.press("add-list");
+    visitor.until_says("doesn’t accept the API key");
+    assert_eq!(visitor.attributes("remedy", "href"), ["#add-key"]);
+    // The key that was held is for this address alone.
+    visitor.fill("add-base_url", "http://127.0.0.1:9/v1");
+    visitor.fill("add-model", "m");
+    visitor.press("add-save");
+    assert_eq!(house.show("models_list")[0]["has_key"], false);
 }
 
 #[test]

@@ -20,12 +20,18 @@ use crate::web::state::Web;
 
 /// The cards of the page. A feature that this edition or this machine does not support has none.
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
-    let mut cards = messages::cards(ctx).await?;
-    cards.extend(email::card(ctx).await?);
+    let mut cards = reading(ctx).await?;
     cards.push(heartbeat::card(ctx).await?);
     cards.push(memory::card(ctx).await?);
     cards.push(tasks::card(ctx).await?);
     cards.push(alarms::card(ctx).await?);
+    Ok(cards)
+}
+
+/// The cards of what Kai may read.
+pub(super) async fn reading(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    let mut cards = messages::cards(ctx).await?;
+    cards.extend(email::card(ctx).await?);
     Ok(cards)
 }
 

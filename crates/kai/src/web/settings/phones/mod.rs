@@ -41,13 +41,20 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
     Ok(regions)
 }
 
+/// The cards that lead to a first phone: pairing one, and running Kai on it.
+pub(super) async fn for_welcome(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
+    let mut regions = messages::paired(ctx).await?;
+    regions.push(Region::card("connect", ctx.lang.phones_connect(), connecting(ctx)).testid("connect-card"));
+    Ok(regions)
+}
+
 pub(super) fn routes() -> Router<Web> {
     messages::routes()
 }
 
 /// Without a script, the page reloads itself while something is going on.
 pub(super) fn head(ctx: &PageContext<'_>) -> Markup {
-    let moves = ctx.place.page == Page::Phones && messages::moves(&ctx.web.app);
+    let moves = matches!(ctx.place.page, Page::Phones | Page::Welcome) && messages::moves(&ctx.web.app);
     html! { @if moves { noscript { meta http-equiv="refresh" content="4"; } } }
 }
 
