@@ -136,7 +136,11 @@ async fn each_is_weighed_once_and_the_report_names_some_and_counts_the_rest() {
     );
     assert_eq!(world.waiting(), 0);
     let (judged, asked) = (world.model.judged(), world.model.requests());
-    assert_eq!((judged.len(), asked.len()), (6, 1), "an empty one is weighed first; the one that commands by no model");
+    assert_eq!(
+        (judged.len(), asked.len()),
+        (6, 1),
+        "an empty one is weighed first; the one that commands by no model"
+    );
     let all: Vec<&str> = judged.iter().chain(&asked).map(text).collect();
     assert!(all.iter().all(|text| !text.contains("482913") && !text.contains("fever")), "{all:?}");
     assert!(
@@ -150,7 +154,8 @@ async fn each_is_weighed_once_and_the_report_names_some_and_counts_the_rest() {
     assert!(all[6].ends_with(printed[6]), "the time comes on top of it: {}", all[6]);
     let recorded = world.recorded().await;
     assert_eq!(recorded.len(), 7, "each request is in the ledger");
-    let held: Vec<usize> = recorded.iter().map(|(bytes, seen)| seen.len() + usize::from(*bytes == 0)).collect();
+    let held: Vec<usize> =
+        recorded.iter().map(|(bytes, seen)| seen.len() + usize::from(*bytes == 0)).collect();
     assert_eq!(held, [0, 1, 1, 1, 1, 1, 1], "{recorded:?}");
     let banner = world.poller.db.read(store::banner).await.map_err(|e: DbError| e).unwrap();
     assert!(banner.is_some());

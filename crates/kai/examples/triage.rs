@@ -78,7 +78,10 @@ async fn table(judge: &Judge<'_>, name: &str, set: &[Labelled]) -> bool {
     for message in set {
         let margin = judge.margin(message).await;
         let signs = rank(&signals(&message.item()), None);
-        eprintln!("{name}\t{}\t{}\t{signs:.1}\t{margin:.3}\t{}", message.language, message.needs, message.text);
+        eprintln!(
+            "{name}\t{}\t{}\t{signs:.1}\t{margin:.3}\t{}",
+            message.language, message.needs, message.text
+        );
         margins.push(margin);
     }
     let alone = row(name, "the model alone", figures(set, |at, _| margins[at] > 0.0));
@@ -92,7 +95,8 @@ async fn table(judge: &Judge<'_>, name: &str, set: &[Labelled]) -> bool {
 
 fn row(set: &str, judge: &str, figures: Figures) -> Figures {
     let Figures { needed, missed, others, false_alarms } = figures;
-    let (of_needed, of_others, errors) = (figures.missed_percent(), figures.false_percent(), figures.errors());
+    let (of_needed, of_others, errors) =
+        (figures.missed_percent(), figures.false_percent(), figures.errors());
     println!(
         "| {set} | {judge} | {missed} of {needed} ({of_needed} %) | {false_alarms} of {others} ({of_others} %) | {errors} |"
     );

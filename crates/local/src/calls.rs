@@ -17,8 +17,7 @@ const TAG: &str = "<tool_call>";
 
 /// Stands below every result. Small models that do not read it answer with the same call again, or with none of the
 /// result's words.
-const AFTER_RESULT: &str =
-    "\n</tool_response>\nNow answer my message in words. Call another function only if I asked for more than this.";
+const AFTER_RESULT: &str = "\n</tool_response>\nNow answer my message in words. Call another function only if I asked for more than this.";
 
 /// The part of the system prompt that describes the tools. Its words were tried with a model of 1.5 billion parameters:
 /// with fewer it talks about functions instead of calling them, with others it calls one for a greeting.

@@ -62,14 +62,18 @@ fn it_answers_without_a_daemon(home: &Home) {
     assert!(told.lines().all(|line| !line.contains("Sent ") || line.contains("stayed here")), "{told}");
     let records = home.run(&["ledger", "show", "--json"]).json();
     let requests = records.as_array().unwrap().iter().filter(|record| record["what"] == "request");
-    assert!(requests.clone().count() > 0 && requests.clone().all(|record| record["here"] == true), "{records}");
+    assert!(
+        requests.clone().count() > 0 && requests.clone().all(|record| record["here"] == true),
+        "{records}"
+    );
 }
 
 /// The worker processes of a daemon.
 fn workers(daemon: &Daemon) -> Vec<u32> {
     let children = format!("/proc/{0}/task", daemon.pid());
     let of_thread = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children")).ok();
-    let children: Vec<String> = std::fs::read_dir(children).unwrap().flatten().filter_map(of_thread).collect();
+    let children: Vec<String> =
+        std::fs::read_dir(children).unwrap().flatten().filter_map(of_thread).collect();
     let is_worker = |pid: &u32| {
         std::fs::read(format!("/proc/{pid}/cmdline"))
             .is_ok_and(|line| line.windows(7).any(|part| part == b"__model"))

@@ -222,6 +222,7 @@ mod tests {
             report: false,
             meaning: None,
             files: vec![],
+            instead: None,
         }
     }
 

@@ -218,15 +218,20 @@ fn brief(text: &str) -> String {
     shown
 }
 
+/// What a request sent.
+fn sent(model: &str, bytes: usize, messages: usize, files: usize) -> Said {
+    let sent = match messages {
+        0 => said::ledger_sent(bytes, model),
+        held => said::ledger_sent_with(bytes, model, held),
+    };
+    if files == 0 { sent } else { said::ledger_sent_files(sent, files) }
+}
+
 /// A record's icon, what happened in words, and the arguments if there are any.
 fn words(record: &Record, lang: Lang) -> (Markup, Said, Option<&str>) {
     match record {
         Record::Request { model, bytes, seen, files, here, .. } => {
-            let sent = match seen.len() {
-                0 => said::ledger_sent(*bytes, model),
-                held => said::ledger_sent_with(*bytes, model, held),
-            };
-            let sent = if files.is_empty() { sent } else { said::ledger_sent_files(sent, files.len()) };
+            let sent = sent(model, *bytes, seen.len(), files.len());
             if *here {
                 (icons::shield(), said::ledger_stayed_here(sent), None)
             } else {
