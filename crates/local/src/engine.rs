@@ -31,8 +31,8 @@ const LONGEST_ANSWER: usize = 1_024;
 /// The room that a prompt must leave for an answer.
 const ROOM: usize = 256;
 /// How long one step of reading may take, so that it can be stopped in between.
-const STEP_MICROS: i64 = 400_000;
-const LEAST_STEP: usize = 32;
+const STEP_MICROS: i64 = 850_000;
+const LEAST_STEP: usize = 16;
 const LARGEST_STEP: usize = 512;
 /// The shortest beginning of a prompt whose state is worth a file.
 const WORTH_KEEPING: usize = 128;
@@ -105,7 +105,7 @@ impl<'m> Engine<'m> {
         let context =
             model.new_context(backend, params).map_err(|error| Failed::Broken(error.to_string()))?;
         let template = template(model)?;
-        Ok(Self { model, context, template, window, held: vec![], kept: vec![], step: 2 * LEAST_STEP })
+        Ok(Self { model, context, template, window, held: vec![], kept: vec![], step: 4 * LEAST_STEP })
     }
 
     /// Answers a request.

@@ -12,6 +12,8 @@ pub(crate) const MIGRATION: Migration =
 pub(crate) const PORT: u16 = 8787;
 
 pub(crate) const PAGE: &str = "page";
+/// The user has seen the welcome, or skipped it.
+pub(crate) const WELCOMED: &str = "welcome";
 const STATES_KEY: &str = "states_key";
 
 pub(crate) fn remember(tx: &Transaction<'_>, fact: &str, value: &str) -> Result<(), DbError> {

@@ -33,7 +33,7 @@ async fn a_server_without_a_list_says_what_is_wrong_and_never_the_key() {
         ("403 Forbidden", JSON, echo.as_str(), "… is not allowed"),
         ("404 Not Found", "text/plain", "404 page not found", "status 404"),
         ("404 Not Found", JSON, r#"{"error":{"message":"model not found"}}"#, "status 404"),
-        ("307 Moved", JSON, "{}", "status 307"),
+        ("307 Moved", JSON, "{}", "refused the request"),
         ("200 OK", "text/html", "<html>", "not the expected JSON"),
         ("500 Oops", JSON, "{}", "status 500"),
     ] {

@@ -28,6 +28,7 @@ mod servers;
 mod split;
 mod tools;
 mod transfer;
+mod trial;
 pub(super) mod welcome;
 
 use std::collections::BTreeMap;

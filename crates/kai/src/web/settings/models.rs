@@ -1,7 +1,5 @@
 //! The Models page: the order in which models are asked, testing whether they work, and adding one.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
@@ -19,6 +17,7 @@ use super::ephemeral::Trial;
 use super::form::Form;
 use super::model_form::{Fields, fields};
 use super::parts::{Button, Region, button, form, naming};
+use super::trial::begin_test;
 use super::{local, model_form};
 use crate::call::models::{ModelOrigin, ModelRow};
 use crate::commands::models;
@@ -247,23 +246,6 @@ pub(super) fn called(preset: &Preset, lang: Lang) -> &str {
 async fn test(form: Form) -> Response {
     let begun = form.start(begin_test(form.web.clone(), form.field("name").to_owned())).await;
     form.answer(begun)
-}
-
-/// Asks a model for a word, unless that is being done already, and keeps what came of it for the page.
-pub(super) async fn begin_test(web: Web, name: String) -> Result<(), Failure> {
-    if !web.ephemeral.begin_trial(&name) {
-        return Ok(());
-    }
-    web.turns.move_on();
-    let app = Arc::clone(&web.app);
-    let tested = models::test(&app, &app.env, Some(&name)).await;
-    match tested.map(|tests| tests.into_iter().next()) {
-        Ok(Some(test)) => web.ephemeral.end_trial(&name, Trial::Asked(test)),
-        Ok(None) => web.ephemeral.forget_trial(&name),
-        Err(failure) => web.ephemeral.end_trial(&name, Trial::Failed(failure.message)),
-    }
-    web.turns.move_on();
-    Ok(())
 }
 
 async fn shift(form: Form) -> Response {

@@ -24,9 +24,6 @@ use crate::failure::Failure;
 use crate::web::messages;
 use crate::web::state::Web;
 
-/// The fact that the user has seen the welcome, or skipped it.
-const SEEN: &str = "welcome";
-
 /// The steps, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
@@ -86,7 +83,7 @@ pub(in crate::web) async fn is_due(app: &App) -> Result<bool, DbError> {
     if app.home.is_demo() {
         return Ok(false);
     }
-    app.db.read(|tx| Ok(facts::recall(tx, SEEN)?.is_none() && store::all(tx)?.is_empty())).await
+    app.db.read(|tx| Ok(facts::recall(tx, facts::WELCOMED)?.is_none() && store::all(tx)?.is_empty())).await
 }
 
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
@@ -175,7 +172,7 @@ pub(super) fn steps(ctx: &PageContext<'_>) -> Markup {
 
 /// Remembers that the welcome was seen or skipped, and leads to the chat.
 async fn done(form: Form) -> Response {
-    let seen = |tx: &Transaction<'_>| facts::remember(tx, SEEN, "yes");
+    let seen = |tx: &Transaction<'_>| facts::remember(tx, facts::WELCOMED, "yes");
     match form.app().db.write(seen).await.map_err(|error: DbError| error) {
         Ok(()) => Redirect::to("/").into_response(),
         Err(error) => form.refuse(error.into()),

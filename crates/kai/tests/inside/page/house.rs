@@ -8,6 +8,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::Nobody;
 use kai_assistant::clock::ManualClock;
+use kai_assistant::db::DbError;
+use rusqlite::Transaction;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -17,7 +19,7 @@ use super::model::Model;
 use super::visitor::Visitor;
 use crate::answer::answer;
 use crate::app::Role;
-use crate::app::facts::{PAGE, remember};
+use crate::app::facts::{PAGE, WELCOMED, remember};
 use crate::app::{App, Running};
 use crate::call::Call;
 use crate::caller_env::CallerEnv;
@@ -39,9 +41,17 @@ pub(super) struct House {
 }
 
 impl House {
-    /// On a machine that has nothing.
+    /// On a machine that has nothing. Its user has seen the welcome.
     pub(super) fn new() -> Self {
         Self::on(|_| Machine::default())
+    }
+
+    /// On a machine that has nothing, for the first time.
+    pub(super) fn empty() -> Self {
+        let house = Self::new();
+        let forget = |tx: &Transaction<'_>| tx.execute("DELETE FROM daemon WHERE fact = ?1", [WELCOMED]);
+        house.app.db.write_now(|tx| Ok::<_, DbError>(forget(tx)?)).unwrap();
+        house
     }
 
     /// On this machine, whose clock is ours.
@@ -90,6 +100,7 @@ impl House {
         change(&mut app);
         app.daemon = Some(Running { pid: 1, address: origin.clone(), bound: address, since });
         app.db.write_now(|tx| remember(tx, PAGE, &origin)).unwrap();
+        app.db.write_now(|tx| remember(tx, WELCOMED, "yes")).unwrap();
         let (app, stop) = (Arc::new(app), CancellationToken::new());
         runtime.spawn(web::serve(Arc::clone(&app), listener, address, stop.clone()));
         #[cfg(feature = "foss")]

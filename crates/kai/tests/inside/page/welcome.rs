@@ -5,7 +5,7 @@ use super::model::{Act, Model};
 
 #[test]
 fn an_empty_home_begins_with_the_welcome_until_it_is_skipped() {
-    let house = House::new();
+    let house = House::empty();
     let mut visitor = house.visitor("/");
     assert_eq!(visitor.path, "/welcome");
     assert!(visitor.says("Welcome to Kai") && visitor.says("it stays here"), "what leaves is said");
@@ -34,7 +34,7 @@ fn an_empty_home_begins_with_the_welcome_until_it_is_skipped() {
 #[test]
 fn a_model_is_added_tested_and_answers_in_a_few_steps() {
     let model = Model::start([Act::says("OK"), Act::says("It is Tuesday.")]);
-    let house = House::new();
+    let house = House::empty();
     let mut visitor = house.visitor("/");
     visitor.press_at(visitor.page.having("data-preset", "openai-compatible")[0]);
     assert!(visitor.path.starts_with("/welcome?"), "{}", visitor.path);
@@ -52,7 +52,7 @@ fn a_model_is_added_tested_and_answers_in_a_few_steps() {
 
 #[test]
 fn what_is_wrong_with_a_model_is_said_on_the_welcome_too() {
-    let house = House::new();
+    let house = House::empty();
     let mut visitor = house.visitor("/welcome");
     visitor.press_at(visitor.page.having("data-preset", "openai-compatible")[0]);
     visitor.press("add-save");
