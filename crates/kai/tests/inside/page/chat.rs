@@ -154,7 +154,7 @@ fn the_chat_speaks_german_and_what_is_written_goes_its_own_way() {
     visitor.until_seen("chat-error");
     assert!(visitor.says("Erneut versuchen"));
     assert!(visitor.says("Der Anbieter nimmt den API-Schlüssel von mine nicht an."));
-    assert_eq!(visitor.texts("remedy"), ["Modell-Einstellungen öffnen"]);
+    assert_eq!(visitor.texts("remedy"), ["API-Schlüssel ändern"]);
 }
 
 #[test]

@@ -49,9 +49,14 @@ impl House {
     /// On a machine that has nothing, for the first time.
     pub(super) fn empty() -> Self {
         let house = Self::new();
-        let forget = |tx: &Transaction<'_>| tx.execute("DELETE FROM daemon WHERE fact = ?1", [WELCOMED]);
-        house.app.db.write_now(|tx| Ok::<_, DbError>(forget(tx)?)).unwrap();
+        house.forget_welcome();
         house
+    }
+
+    /// Its user has not seen the welcome.
+    pub(super) fn forget_welcome(&self) {
+        let forget = |tx: &Transaction<'_>| tx.execute("DELETE FROM daemon WHERE fact = ?1", [WELCOMED]);
+        self.app.db.write_now(|tx| Ok::<_, DbError>(forget(tx)?)).unwrap();
     }
 
     /// On this machine, whose clock is ours.

@@ -79,6 +79,7 @@ fn what_went_wrong_is_said_in_the_card() {
 fn a_new_kai_offers_a_model_on_this_computer_first() {
     let hub = PlayedHub::start();
     let house = house(&hub);
+    house.forget_welcome();
     let mut visitor = house.visitor("/");
     assert_eq!(visitor.path, "/welcome");
     assert!(visitor.says("16.0 GB of memory, 8 processor cores") && visitor.says("Recommended"));
