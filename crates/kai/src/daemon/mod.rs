@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kai_assistant::agent::reports;
+use kai_assistant::agent::{deleted, reports};
 use kai_assistant::attachments;
 use kai_assistant::db::DbError;
 use kai_assistant::device::alarm::{Next, Ringer};
@@ -290,6 +290,7 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             let last = last.and_then(|ms| Timestamp::from_millisecond(ms).ok());
             remember(tx, LAST_TICK, &now.as_millisecond().to_string())?;
             sessions::sweep(tx, now)?;
+            deleted::sweep(tx, now)?;
             let believed = is_believed(tx, last, now)?;
             if believed && recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
                 remember(tx, LAST_SWEEP, &today)?;
