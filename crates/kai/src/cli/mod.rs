@@ -64,7 +64,7 @@ use crate::daemon::{self, Listen};
 use crate::failure::Failure;
 use crate::home::{self, Keys};
 use crate::logs;
-use crate::terminal::out;
+use crate::terminal::{out, qr};
 
 /// Parses the arguments, runs the command and returns its exit code.
 pub(crate) fn run() -> ExitCode {
@@ -111,7 +111,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
 fn meant(command: Option<Command>, serve: args::Serve) -> Result<Command, Failure> {
     if command.is_some() && serve.typed() {
         return Err(Failure::usage(
-            "--port, --bind and --log-format only work with serve: kai serve --port N",
+            "--port, --bind, --log and --log-format only work with serve: kai serve --port N",
         ));
     }
     Ok(command.unwrap_or(Command::Serve(serve)))
@@ -187,7 +187,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
 }
 
 fn serve(caller: &Caller, options: &args::Serve) -> Result<ExitCode, Failure> {
-    logs::start(options.log_format)?;
+    logs::start(&logs::Wanted { level: options.log.clone(), format: options.log_format })?;
     let listen = Listen { bind: options.bind, port: options.port };
     daemon::run(&caller.home, caller.keys, listen).map(|()| ExitCode::SUCCESS)
 }
@@ -468,6 +468,9 @@ impl Cli {
             out::complain("Kai is not running. Start it with `kai`, then open this link.");
         }
         self.print(&link, |link| format!("{}\n", link.url));
+        // For a phone's camera.
+        let drawn = link.elsewhere.as_deref().filter(|_| !self.json && out::has_person()).and_then(qr::drawn);
+        drawn.iter().for_each(|drawn| out::text(drawn));
         Ok(ExitCode::SUCCESS)
     }
 }

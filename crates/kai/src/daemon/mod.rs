@@ -1,6 +1,7 @@
 //! The daemon, one per home. It holds the home's lock, serves the page and the socket, runs the scheduler and shuts
 //! down cleanly.
 
+mod greeting;
 pub(crate) mod mail;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
@@ -126,7 +127,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
         work.spawn(async move { servers.run(stop).await });
     }
 
-    out::line(&format!("Open {}", sessions::fresh_link(&app).await?.url));
+    greeting::greet(&app).await?;
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tracing::info!(home = %app.home.dir.display(), page = %address, "ready");
 

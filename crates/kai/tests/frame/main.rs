@@ -38,6 +38,8 @@ mod environment;
 #[cfg(feature = "foss")]
 mod erase;
 #[cfg(feature = "foss")]
+mod first_start;
+#[cfg(feature = "foss")]
 mod inbox;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod kdeconnectd;

@@ -72,15 +72,19 @@ pub(super) struct Serve {
     /// Address of the page; anything but loopback is plain HTTP, which others on the network can read
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub(super) bind: IpAddr,
-    /// Format of the log on stderr; `KAI_LOG` sets its level (error, warn, info, debug)
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(super) log_format: Format,
+    /// Show the log on stderr: error, warn, info, debug or trace; `KAI_LOG` does the same [default: error on a terminal, else info]
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) log: Option<String>,
+    /// Format of the log [default: text]
+    #[arg(long, value_enum)]
+    pub(super) log_format: Option<Format>,
 }
 
 impl Serve {
     /// Was anything of it typed?
     pub(super) fn typed(&self) -> bool {
-        *self != Self { port: None, bind: IpAddr::V4(Ipv4Addr::LOCALHOST), log_format: Format::Text }
+        let bind = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        *self != Self { port: None, bind, log: None, log_format: None }
     }
 }
 
@@ -88,7 +92,7 @@ impl Serve {
 pub(super) enum Command {
     /// Run the daemon and the page (the default)
     #[command(
-        after_help = "Examples:\n  kai serve --port 9000\n  kai serve --log-format json 2> kai.log"
+        after_help = "Examples:\n  kai serve --port 9000\n  kai serve --log info\n  kai serve --log-format json 2> kai.log"
     )]
     Serve(Serve),
     /// Stop the daemon, as Ctrl-C does
