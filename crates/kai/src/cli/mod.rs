@@ -24,6 +24,7 @@ mod pairing;
 #[cfg(feature = "foss")]
 mod phones;
 mod servers;
+mod service;
 mod show;
 #[cfg(feature = "foss")]
 mod sms;
@@ -174,6 +175,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
             transfer::import(ask, &file, &sections, how)
         }
         Command::Erase => transfer::erase(&ask.caller.home),
+        Command::Service(command) => service::run(ask, command),
         Command::Key(command) => key::run(&ask.caller.home, ask.caller.keys, &command, ask.json),
         Command::Completions { shell } => completing::script(shell),
         Command::Sandbox { part } => crate::commands::shell::play(&part),

@@ -79,6 +79,7 @@ mod provider;
 mod refusals;
 #[cfg(feature = "foss")]
 mod rollback;
+mod service;
 #[cfg(feature = "foss")]
 mod settings;
 #[cfg(feature = "foss")]

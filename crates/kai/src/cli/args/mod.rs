@@ -210,6 +210,12 @@ pub(super) enum Command {
         #[arg(value_enum, default_value_t = Page::Chat)]
         page: Page,
     },
+    /// Start Kai automatically when you log in, or stop doing so
+    #[command(
+        subcommand,
+        after_help = "On Linux, Kai becomes a service of your systemd; on Termux, the app Termux:Boot starts it.\n\nExamples:\n  kai service install\n  kai service remove"
+    )]
+    Service(ServiceCommand),
     /// See where the store's key is kept, or move it
     #[command(subcommand, after_help = "Examples:\n  kai key show\n  kai key move passphrase")]
     Key(KeyCommand),
@@ -280,7 +286,7 @@ pub(super) enum Command {
 impl Command {
     /// Whether it shows something of a home and never has to create one.
     pub(super) fn only_looks(&self) -> bool {
-        matches!(self, Self::Status | Self::Stop)
+        matches!(self, Self::Status | Self::Stop | Self::Service(_))
     }
 }
 
@@ -735,6 +741,16 @@ pub(super) enum ToolsCommand {
         #[arg(default_value = "{}")]
         arguments: String,
     },
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(super) enum ServiceCommand {
+    /// Set it up, and start Kai now
+    #[command(after_help = "Examples:\n  kai service install\n  kai --home ~/try service install --json")]
+    Install,
+    /// Stop Kai and remove the service; your data stays
+    #[command(after_help = "Example:\n  kai service remove")]
+    Remove,
 }
 
 #[derive(Debug, Subcommand)]
