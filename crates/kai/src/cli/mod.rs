@@ -98,12 +98,11 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     crate::crash::leave_no_dump();
     let keys = Keys { passphrase_fd: args.passphrase_fd };
     let not_yet = home::not_yet(args.home.as_deref()).filter(|_| command.only_looks());
-    let caller = match not_yet {
-        Some(home) => Caller::looking(args.demo.home(home, false)?),
-        None => {
-            let home = home::find(args.home.as_deref())?;
-            Caller::new(args.demo.home(home, matches!(command, Command::Serve(_)))?, keys)
-        }
+    let caller = if let Some(home) = not_yet {
+        Caller::looking(args.demo.home(home, false)?)
+    } else {
+        let home = home::find(args.home.as_deref())?;
+        Caller::new(args.demo.home(home, matches!(command, Command::Serve(_)))?, keys)
     };
     carry_out(&Cli { caller, json: args.json }, command)
 }
@@ -472,7 +471,9 @@ impl Cli {
         self.print(&link, |link| format!("{}\n", link.url));
         // For a phone's camera.
         let drawn = link.elsewhere.as_deref().filter(|_| !self.json && out::has_person()).and_then(qr::drawn);
-        drawn.iter().for_each(|drawn| out::text(drawn));
+        if let Some(drawn) = drawn {
+            out::text(&drawn);
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -123,15 +123,17 @@ fn remove(ask: &Cli, folders: &Folders) -> Result<ExitCode, Failure> {
         std::fs::remove_file(&unit).map_err(|e| unwritable(&unit, &e))?;
         drop(systemctl(&["daemon-reload"]));
     }
-    removed(ask, was_installed)
+    Ok(say_removed(ask, was_installed))
 }
 
-fn removed(ask: &Cli, was_installed: bool) -> Result<ExitCode, Failure> {
-    ask.print(&json!({"removed": was_installed}), |_| match was_installed {
-        true => "Removed the service. Your data is untouched.\n".to_owned(),
-        false => "The service is not installed.\n".to_owned(),
-    });
-    Ok(ExitCode::SUCCESS)
+fn say_removed(ask: &Cli, was_installed: bool) -> ExitCode {
+    let said = if was_installed {
+        "Removed the service. Your data is untouched.\n"
+    } else {
+        "The service is not installed.\n"
+    };
+    ask.print(&json!({"removed": was_installed}), |_| said.to_owned());
+    ExitCode::SUCCESS
 }
 
 fn install_boot(ask: &Cli, folders: &Folders) -> Result<ExitCode, Failure> {
@@ -156,11 +158,11 @@ fn install_boot(ask: &Cli, folders: &Folders) -> Result<ExitCode, Failure> {
 fn remove_boot(ask: &Cli, folders: &Folders) -> Result<ExitCode, Failure> {
     let file = folders.boot();
     if !file.exists() {
-        return removed(ask, false);
+        return Ok(say_removed(ask, false));
     }
     is_ours(&file)?;
     std::fs::remove_file(&file).map_err(|e| unwritable(&file, &e))?;
-    removed(ask, true)
+    Ok(say_removed(ask, true))
 }
 
 /// The program to start: ourselves, by the path that stays when links change.

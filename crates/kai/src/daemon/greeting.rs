@@ -24,7 +24,7 @@ pub(super) async fn greet(app: &Arc<App>) -> Result<(), Failure> {
     if let Some(drawn) = link.elsewhere.as_deref().and_then(qr::drawn) {
         out::text(&drawn);
     }
-    if let Some(missing) = missing(&Connected::of(app).await?).filter(|_| !app.home.is_demo()) {
+    if let Some(missing) = missing(Connected::of(app).await?).filter(|_| !app.home.is_demo()) {
         out::note(&missing);
     }
     if Surroundings::here().can_open() && app.values().await?.on(&OPEN_BROWSER) && app.opener.is_some() {
@@ -61,8 +61,8 @@ impl Connected {
 }
 
 /// One line on what is missing.
-fn missing(connected: &Connected) -> Option<String> {
-    let Connected { model, phone, mail } = *connected;
+fn missing(connected: Connected) -> Option<String> {
+    let Connected { model, phone, mail } = connected;
     let parts = [
         (!model).then_some("a model (kai models get, or kai models add --help)"),
         (phone == Some(false)).then_some("a phone (kai phones pair)"),
@@ -73,15 +73,14 @@ fn missing(connected: &Connected) -> Option<String> {
 }
 
 /// Where Kai was started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Surroundings {
     /// A person typed the command on a terminal.
     terminal: bool,
     /// Over SSH, the browser would open on another screen than the person's.
     ssh: bool,
-    /// There is a screen to open a browser on.
-    display: bool,
-    termux: bool,
+    /// There is a screen to open a browser on: a desktop's, or the phone's.
+    screen: bool,
 }
 
 impl Surroundings {
@@ -90,13 +89,12 @@ impl Surroundings {
         Self {
             terminal: input::has_person() && out::has_person(),
             ssh: ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].into_iter().any(set),
-            display: ["WAYLAND_DISPLAY", "DISPLAY"].into_iter().any(set),
-            termux: machine::in_termux(),
+            screen: ["WAYLAND_DISPLAY", "DISPLAY"].into_iter().any(set) || machine::in_termux(),
         }
     }
 
     fn can_open(self) -> bool {
-        self.terminal && !self.ssh && (self.display || self.termux)
+        self.terminal && !self.ssh && self.screen
     }
 }
 
@@ -106,13 +104,12 @@ mod tests {
 
     #[test]
     fn a_browser_is_opened_where_the_person_sees_it() {
-        let desktop = Surroundings { terminal: true, display: true, ..Surroundings::default() };
+        let desktop = Surroundings { terminal: true, screen: true, ssh: false };
         for (name, here, expected) in [
             ("a desktop", desktop, true),
             ("over SSH, with a forwarded display", Surroundings { ssh: true, ..desktop }, false),
-            ("a console", Surroundings { display: false, ..desktop }, false),
+            ("a console", Surroundings { screen: false, ..desktop }, false),
             ("a service, or a pipe", Surroundings { terminal: false, ..desktop }, false),
-            ("a phone", Surroundings { display: false, termux: true, ..desktop }, true),
         ] {
             assert_eq!(here.can_open(), expected, "{name}");
         }
@@ -121,14 +118,14 @@ mod tests {
     #[test]
     fn one_line_says_what_is_missing() {
         let all = Connected { model: true, phone: Some(true), mail: true };
-        assert_eq!(missing(&all), None);
-        assert_eq!(missing(&Connected { phone: None, ..all }), None);
-        let nothing = missing(&Connected { model: false, phone: Some(false), mail: false }).unwrap();
+        assert_eq!(missing(all), None);
+        assert_eq!(missing(Connected { phone: None, ..all }), None);
+        let nothing = missing(Connected { model: false, phone: Some(false), mail: false }).unwrap();
         assert!(
             ["kai models get", "kai phones pair", "kai email add"].iter().all(|next| nothing.contains(next))
         );
         assert_eq!(nothing.lines().count(), 1);
-        let phone = missing(&Connected { phone: Some(false), ..all }).unwrap();
+        let phone = missing(Connected { phone: Some(false), ..all }).unwrap();
         assert_eq!(phone, "Not connected yet: a phone (kai phones pair)");
     }
 }
