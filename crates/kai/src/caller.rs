@@ -68,7 +68,8 @@ impl Caller {
     /// A caller whose store is already open.
     #[cfg(test)]
     pub(crate) fn of(app: Arc<App>) -> Self {
-        Self { app: OnceCell::from(Arc::clone(&app)), ..Self::new(app.home.clone(), Keys::default()) }
+        let home = app.home.clone();
+        Self { app: OnceCell::from(app), ..Self::new(home, Keys::default()) }
     }
 
     fn app(&self) -> Result<&App, Failure> {

@@ -28,9 +28,9 @@ fn shown(home: &Home, child: Child, until: impl FnOnce()) -> String {
 #[test]
 fn the_terminal_shows_a_short_link_what_is_missing_and_no_log() {
     let (home, programs) = (Home::new(), Home::new());
-    let opener = programs.path().join("xdg-open");
-    std::fs::write(&opener, "#!/bin/sh\necho \"$1\" >> \"${0%/*}/opened\"\n").unwrap();
-    std::fs::set_permissions(&opener, PermissionsExt::from_mode(0o755)).unwrap();
+    let xdg_open = programs.path().join("xdg-open");
+    std::fs::write(&xdg_open, "#!/bin/sh\necho \"$1\" >> \"${0%/*}/opened\"\n").unwrap();
+    std::fs::set_permissions(&xdg_open, PermissionsExt::from_mode(0o755)).unwrap();
     let opened = || std::fs::read_to_string(programs.path().join("opened")).unwrap_or_default();
 
     let child = on_terminal(&home, programs.path(), "--port 0", &[]);
