@@ -61,6 +61,7 @@ pub const MIGRATIONS: &[db::Migration] = &[
     agent::conversation::MEANINGS,
     agent::conversation::ANSWERS,
     agent::conversation::LIST,
+    agent::deleted::MIGRATION,
     ledger::MIGRATION,
     ledger::EDGES,
     ledger::DAYS,

@@ -32,6 +32,9 @@ const _: () = assert!(
     "a test must end first"
 );
 
+/// How long somebody who pressed Tab waits for the daemon.
+const GLANCE: Duration = Duration::from_millis(500);
+
 /// What a watched call says that ended with Ctrl-C.
 pub(crate) const CANCELLED: &str = "Cancelled.";
 
@@ -39,6 +42,8 @@ pub(crate) const CANCELLED: &str = "Cancelled.";
 pub(crate) struct Caller {
     pub(crate) home: Home,
     pub(crate) keys: Keys,
+    /// There is no home yet, and the command only looks: it must not create one.
+    only_looks: bool,
     /// The store, opened at the first call without a daemon. Kept, so that the passphrase is asked for only once.
     app: OnceCell<Arc<App>>,
 }
@@ -52,27 +57,38 @@ pub(crate) trait Watcher: Send + Sync + 'static {
 
 impl Caller {
     pub(crate) fn new(home: Home, keys: Keys) -> Self {
-        Self { home, keys, app: OnceCell::new() }
+        Self { home, keys, only_looks: false, app: OnceCell::new() }
+    }
+
+    /// A caller for a home that does not exist yet. It answers as a new home would, and creates nothing.
+    pub(crate) fn looking(home: Home) -> Self {
+        Self { only_looks: true, ..Self::new(home, Keys::default()) }
     }
 
     /// A caller whose store is already open.
     #[cfg(test)]
     pub(crate) fn of(app: Arc<App>) -> Self {
-        Self { home: app.home.clone(), keys: Keys::default(), app: OnceCell::from(app) }
+        let home = app.home.clone();
+        Self { app: OnceCell::from(app), ..Self::new(home, Keys::default()) }
     }
 
     fn app(&self) -> Result<&App, Failure> {
         if let Some(app) = self.app.get() {
             return Ok(app);
         }
-        let app = wire::open(self.home.clone(), self.keys, Role::Command)?;
+        let app = if self.only_looks {
+            wire::imagined(self.home.clone())?
+        } else {
+            wire::open(self.home.clone(), self.keys, Role::Command)?
+        };
         Ok(self.app.get_or_init(|| Arc::new(app)))
     }
 
     pub(crate) fn ask<T: DeserializeOwned>(&self, call: Call) -> Result<T, Failure> {
         let value = if let Some(stream) = socket::connect(&self.home) {
             let _sign = Waiting::start("Working");
-            over(stream, call)?
+            let patience = patience(&call);
+            over(stream, call, patience)?
         } else {
             let app = self.app()?;
             let _sign = Waiting::start("Working");
@@ -88,7 +104,18 @@ impl Caller {
     /// Asks only the daemon; `None` if none is running.
     pub(crate) fn ask_daemon<T: DeserializeOwned>(&self, call: Call) -> Result<Option<T>, Failure> {
         let Some(stream) = socket::connect(&self.home) else { return Ok(None) };
-        serde_json::from_value(over(stream, call)?).map(Some).map_err(|_| other_version())
+        let patience = patience(&call);
+        serde_json::from_value(over(stream, call, patience)?).map(Some).map_err(|_| other_version())
+    }
+
+    /// Asks without a word to the user and without waiting: `None` if that brings no answer. Without a daemon, the store
+    /// is only opened if the caller knows that nobody has to be asked for its key.
+    pub(crate) fn glance(&self, call: Call, may_open: bool) -> Option<serde_json::Value> {
+        if let Some(stream) = socket::connect(&self.home) {
+            return over(stream, call, Some(GLANCE)).ok();
+        }
+        let app = may_open.then(|| self.app().ok()).flatten()?;
+        runtime().ok()?.block_on(answer(app, call, &app.env, &Nobody)).ok()
     }
 
     /// For watched calls, one after the other.
@@ -213,9 +240,12 @@ fn json_line(value: &impl serde::Serialize) -> Result<Vec<u8>, Failure> {
     Ok(line)
 }
 
-fn over(stream: UnixStream, call: Call) -> Result<serde_json::Value, Failure> {
-    // A heartbeat takes as long as its model needs.
-    let patience = (!matches!(call, Call::HeartbeatRun { .. })).then_some(PATIENCE);
+/// How long to wait for an answer. A heartbeat takes as long as its model needs.
+fn patience(call: &Call) -> Option<Duration> {
+    (!matches!(call, Call::HeartbeatRun { .. })).then_some(PATIENCE)
+}
+
+fn over(stream: UnixStream, call: Call, patience: Option<Duration>) -> Result<serde_json::Value, Failure> {
     stream.set_read_timeout(patience).map_err(|e| broken(&e))?;
     (&stream).write_all(&hello(call)?).map_err(|e| broken(&e))?;
     let mut answer = String::new();

@@ -8,13 +8,30 @@ use kai_assistant::home::{Home, KeyFile, Keyring, Passphrase, StoreKey, Unlock};
 use crate::failure::Failure;
 use crate::terminal::{input, out};
 
-/// Opens the home: `--home`, or `$KAI_HOME`, or the user's data folder.
-pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
-    let dir = typed.map(Path::to_owned).or_else(from_environment).ok_or_else(|| {
+/// The home that [`find`] would create, if there is nothing of it yet. Nothing is created.
+pub(crate) fn not_yet(typed: Option<&Path>) -> Option<Home> {
+    Home::not_yet_at(&named(typed).ok()?).ok().flatten()
+}
+
+/// The home that exists already: for those who must not create one, nor say anything.
+pub(crate) fn existing(typed: Option<&Path>) -> Option<Home> {
+    let dir = named(typed).ok()?;
+    let home = Home::at(dir.canonicalize().ok().as_deref()?).ok()?;
+    (home.key_file().exists() && !home.foreign_owner()).then_some(home)
+}
+
+/// The folder that is meant: `--home`, or `$KAI_HOME`, or the user's data folder.
+fn named(typed: Option<&Path>) -> Result<PathBuf, Failure> {
+    typed.map(Path::to_owned).or_else(from_environment).ok_or_else(|| {
         Failure::store(
             "Kai cannot find your home folder. Set HOME or KAI_HOME, or choose a folder with --home DIR.",
         )
-    })?;
+    })
+}
+
+/// Opens the home, and creates it if there is none.
+pub(crate) fn find(typed: Option<&Path>) -> Result<Home, Failure> {
+    let dir = named(typed)?;
     let unusable = |cause| Failure::store(format!("The home {} cannot be used: {cause}.", dir.display()));
     // Say so, because with a mistyped folder Kai would seem to have forgotten everything.
     let is_named = typed.is_some() || set("KAI_HOME").is_some();

@@ -1,6 +1,6 @@
 //! The daemon's log: structured, on stderr, with everything that looks like a secret removed as the last step.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
@@ -16,12 +16,26 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Starts logging. `KAI_LOG` sets the level, for example `debug` or `warn,kai=debug`.
-pub(crate) fn start(format: Format) -> Result<(), Failure> {
-    let wanted = std::env::var("KAI_LOG").unwrap_or_else(|_| "info".to_owned());
-    let levels: Targets = wanted.parse().map_err(|_| {
-        Failure::usage(format!("KAI_LOG is set to \"{wanted}\". Use error, warn, info, debug or trace."))
+/// What the user asked of the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Such as `debug` or `warn,kai=debug`, from `--log`.
+    pub(crate) level: Option<String>,
+    pub(crate) format: Option<Format>,
+}
+
+/// Starts logging. `--log` sets the level, otherwise `KAI_LOG`.
+pub(crate) fn start(wanted: &Wanted) -> Result<(), Failure> {
+    let variable = std::env::var("KAI_LOG").ok();
+    let named = match (&wanted.level, &variable) {
+        (Some(_), _) => "--log",
+        (None, _) => "KAI_LOG",
+    };
+    let level = level(wanted, variable.as_deref(), io::stderr().is_terminal());
+    let levels: Targets = level.parse().map_err(|_| {
+        Failure::usage(format!("{named} is set to \"{level}\". Use error, warn, info, debug or trace."))
     })?;
+    let format = wanted.format.unwrap_or(Format::Text);
     // The SDK of MCP logs what servers say, and at some levels the codes of a sign-in.
     let levels = levels.with_target("rmcp", LevelFilter::OFF);
     let lines = tracing_subscriber::fmt::layer().with_writer(Redacted).with_ansi(false);
@@ -30,6 +44,14 @@ pub(crate) fn start(format: Format) -> Result<(), Failure> {
         Format::Json => tracing_subscriber::registry().with(levels).with(lines.json()).init(),
     }
     Ok(())
+}
+
+/// The level of the log. A person at a terminal has not asked for a log unless they said so, and only sees errors; a
+/// journal or a file gets what is needed to find out later what happened.
+fn level<'a>(wanted: &'a Wanted, variable: Option<&'a str>, is_terminal: bool) -> &'a str {
+    let asked = wanted.level.as_deref().or(variable);
+    let usual = if is_terminal && wanted.format.is_none() { "error" } else { "info" };
+    asked.unwrap_or(usual)
 }
 
 struct Redacted;
@@ -112,6 +134,20 @@ fn timestamp(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_shows_a_log_only_when_asked() {
+        let asked = |level: Option<&str>, format| Wanted { level: level.map(str::to_owned), format };
+        for (name, wanted, variable, is_terminal, expected) in [
+            ("a terminal", asked(None, None), None, true, "error"),
+            ("a journal or a file", asked(None, None), None, false, "info"),
+            ("the flag", asked(Some("debug"), None), Some("warn"), true, "debug"),
+            ("the variable", asked(None, None), Some("warn"), true, "warn"),
+            ("a format is for a log", asked(None, Some(Format::Json)), None, true, "info"),
+        ] {
+            assert_eq!(level(&wanted, variable, is_terminal), expected, "{name}");
+        }
+    }
 
     #[test]
     fn secrets_are_taken_out_of_a_line_and_the_rest_stays() {

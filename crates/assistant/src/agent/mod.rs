@@ -7,6 +7,7 @@
 pub mod cause;
 pub mod continued;
 pub mod conversation;
+pub mod deleted;
 mod drive;
 mod fallback;
 mod fitting;

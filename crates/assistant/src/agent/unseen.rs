@@ -11,6 +11,7 @@
 use kai_codes::KnownCodes;
 use kai_llm::Message;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::older;
@@ -18,7 +19,7 @@ use crate::tool::Provenance;
 use crate::untrusted::escaped;
 
 /// Whether the model may see one-time codes in a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Codes {
     #[default]
     Hidden,

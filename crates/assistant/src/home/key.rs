@@ -26,6 +26,11 @@ impl HomeId {
         Ok(Self(hex::encode(&bytes)))
     }
 
+    /// The id of a home that does not exist yet.
+    fn none() -> Self {
+        Self(String::new())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -90,6 +95,13 @@ pub struct KeyFile {
     /// was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaits_store: bool,
+}
+
+impl KeyFile {
+    /// Stands in for the file of a home that does not exist yet; it unlocks nothing.
+    pub fn none() -> Self {
+        Self { home: HomeId::none(), place: KeyPlace::Keyring, awaits_store: true }
+    }
 }
 
 /// The desktop's keyring, where one exists.

@@ -33,6 +33,9 @@ pub struct DaemonLock(
     #[expect(dead_code, reason = "held, not read: closing the file releases the lock")] File,
 );
 
+/// The file that a daemon locks.
+const LOCK: &str = "kai.lock";
+
 /// The file that marks the home of a demo.
 pub const DEMO: &str = "this-is-a-demo";
 
@@ -42,6 +45,23 @@ impl Home {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         // An absolute path, so that the daemon and commands name the folder the same way in their messages.
         Ok(Self { dir: fs::canonicalize(dir)? })
+    }
+
+    /// The home in `dir` if there is nothing of a home yet. Creates nothing, so it can only be looked at.
+    pub fn not_yet_at(dir: &Path) -> io::Result<Option<Self>> {
+        let is_there = fs::exists(dir)?;
+        let home = Self { dir: if is_there { fs::canonicalize(dir)? } else { std::path::absolute(dir)? } };
+        let is_begun = is_there && (!home.dir.is_dir() || home.foreign_owner() || home.has_key_or_store());
+        Ok((!is_begun).then_some(home))
+    }
+
+    fn has_key_or_store(&self) -> bool {
+        [self.key_file(), self.store()].iter().any(|path| fs::symlink_metadata(path).is_ok())
+    }
+
+    /// Whether a daemon ever ran here, or something asked for its lock.
+    pub fn has_daemon_lock(&self) -> bool {
+        self.dir.join(LOCK).exists()
     }
 
     /// The encrypted database.
@@ -107,7 +127,7 @@ impl Home {
 
     /// Takes the daemon lock; `None` if another daemon holds it.
     pub fn lock_daemon(&self) -> io::Result<Option<DaemonLock>> {
-        let path = self.dir.join("kai.lock");
+        let path = self.dir.join(LOCK);
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         // The standard library's lock is not available on Android.
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

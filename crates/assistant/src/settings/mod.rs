@@ -186,6 +186,12 @@ pub static NOTIFICATIONS_REPLY_ENABLED: Setting = setting(
     "false",
     "Lets Kai draft replies to the notifications of a paired phone. Nothing is sent until you tap Send.",
 );
+pub static OPEN_BROWSER: Setting = setting(
+    "open_browser",
+    Kind::Switch,
+    "true",
+    "Opens the page in your browser when you start Kai in a terminal of your desktop or in Termux.",
+);
 pub static OPEN_URL_FOLDERS: Setting = setting(
     "open_url_folders",
     Kind::Folders,
@@ -316,6 +322,7 @@ static FIXED: &[&Setting] = &[
     &NOTIFICATIONS_IGNORED,
     #[cfg(all(feature = "sms", feature = "notifications"))]
     &NOTIFICATIONS_REPLY_ENABLED,
+    &OPEN_BROWSER,
     &OPEN_URL_FOLDERS,
     &SCHEDULING_ENABLED,
     &SHELL_FOLDERS,

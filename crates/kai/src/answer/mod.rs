@@ -63,6 +63,7 @@ pub(crate) async fn answer(
         Call::ChatsPin { id, pinned } => json(chats::pin(app, id, pinned).await?),
         Call::ChatsExport { id } => json(chats::export(app, id, Lang::ENGLISH).await?),
         Call::ChatsDelete { id } => json(chats::delete(app, id).await?),
+        Call::ChatsUndo => json(chats::undelete(app).await?),
         Call::ModelsList => json(models::rows(app, env).await?),
         Call::ModelsAdd(new) => json(models::add(app, env, new).await?),
         Call::ModelsTest { name } => json(models::test(app, env, name.as_deref()).await?),

@@ -3,11 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::db::{DbError, Migration};
 use kai_assistant::hex;
-use kai_assistant::settings::{self, Values};
+use kai_assistant::settings::{self, ALLOWED_HOSTS, Values};
 use rusqlite::{OptionalExtension, Transaction, params};
 use sha2::{Digest, Sha256};
 
-use super::{App, facts};
+use super::{App, Running, facts};
 use crate::call::signin::SignInLink;
 use crate::failure::Failure;
 
@@ -24,21 +24,67 @@ const TAP_LIFE: SignedDuration = SignedDuration::from_mins(1);
 
 pub(crate) const SESSION_LIFE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// 32 random bytes in hexadecimal: the token of a link or the cookie of a session.
+/// The symbols of a link's token: digits and capitals without those that look like another (I, L, O) or make words (U).
+const SYMBOLS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// How many symbols a link's token has, in groups of four.
+const LINK_SYMBOLS: usize = 12;
+
+/// The token of a link, or the cookie of a session.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token(pub(crate) String);
 
 impl Token {
+    /// The cookie of a session: 32 random bytes in hexadecimal, because it is valid for a month.
     pub(crate) fn random() -> Result<Self, Failure> {
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes)
-            .map_err(|e| Failure::failed(format!("This machine could not provide random numbers: {e}.")))?;
-        Ok(Self(hex::encode(&bytes)))
+        Ok(Self(hex::encode(&random::<32>()?)))
+    }
+
+    /// The token of a link, short enough to be read aloud and typed: `7K3M-9QXD-2VFT`.
+    ///
+    /// Twelve symbols of five bits are 60 bits. A link works once and for an hour ([`LINK_LIFE`]), and a peer can try 20
+    /// wrong ones in a minute (`web/attempts.rs`). So somebody who guesses for the whole hour has 1,200 attempts at 10^18
+    /// tokens. Even with 65,536 peers (an IPv6 /48), it is 79 million attempts: for each link that is valid meanwhile, they
+    /// succeed with a probability below 10^-10. Guessing without asking would need the hash, which is in the encrypted
+    /// store; whoever can read that needs no link.
+    fn short() -> Result<Self, Failure> {
+        let bytes = random::<LINK_SYMBOLS>()?;
+        // 32 symbols divide 256 evenly, so each is equally likely.
+        Ok(Self::grouped(bytes.iter().map(|byte| char::from(SYMBOLS[usize::from(byte % 32)]))))
+    }
+
+    /// The token of a link as somebody typed it: in any case, with or without hyphens, with letters for the digits that
+    /// they look like. Tokens of older versions are longer, and valid as they are.
+    pub(crate) fn of_link(typed: &str) -> Self {
+        let meant = |c: char| match c.to_ascii_uppercase() {
+            'O' => '0',
+            'I' | 'L' => '1',
+            other => other,
+        };
+        let symbols: Vec<char> = typed.chars().filter(|c| *c != '-').map(meant).collect();
+        if symbols.len() == LINK_SYMBOLS { Self::grouped(symbols) } else { Self(typed.to_owned()) }
+    }
+
+    fn grouped(symbols: impl IntoIterator<Item = char>) -> Self {
+        let mut text = String::new();
+        for (at, symbol) in symbols.into_iter().enumerate() {
+            if at > 0 && at % 4 == 0 {
+                text.push('-');
+            }
+            text.push(symbol);
+        }
+        Self(text)
     }
 
     pub(crate) fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|e| Failure::failed(format!("This machine could not provide random numbers: {e}.")))?;
+    Ok(bytes)
 }
 
 /// A browser that has signed in.
@@ -84,23 +130,40 @@ struct Terms {
 /// Creates and stores a link.
 async fn made(app: &App, terms: Terms) -> Result<SignInLink, Failure> {
     let Terms { life, own_user, leads_to } = terms;
-    let token = Token::random()?;
+    let token = Token::short()?;
     let expires = app.clock.now().saturating_add(life).map_err(|e| Failure::failed(e.to_string()))?;
     let hash = token.hash();
-    let page = app
+    let (page, allowed) = app
         .db
         .write(move |tx| {
             let sql =
                 "INSERT INTO signin_links (hash, expires_at, own_user, leads_to) VALUES (?1, ?2, ?3, ?4)";
             tx.execute(sql, params![hash, expires.as_millisecond(), own_user, leads_to])?;
-            facts::last_page(tx)
+            Ok::<_, DbError>((facts::last_page(tx)?, settings::load(tx)?.of(&ALLOWED_HOSTS)))
         })
         .await?;
+    let to = |page: String| format!("{page}/login?token={}", token.0);
+    let elsewhere = app.daemon.as_ref().and_then(|running| from_elsewhere(running, &allowed));
     Ok(SignInLink {
-        url: format!("{page}/login?token={}", token.0),
+        elsewhere: elsewhere.filter(|_| !own_user).map(&to),
+        url: to(page),
         expires_at: expires.as_millisecond(),
         daemon_running: app.daemon.is_some(),
     })
+}
+
+/// The page's address for other devices: the one it is bound to, or the first name that it is allowed to have. `None` if
+/// other devices cannot reach it, or Kai would not answer them under any name.
+fn from_elsewhere(running: &Running, allowed: &str) -> Option<String> {
+    if !running.is_open() {
+        return None;
+    }
+    if !running.bound.ip().is_unspecified() {
+        return Some(running.address.clone());
+    }
+    let host = allowed.split(',').find(|host| !host.is_empty())?;
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    Some(if has_port { format!("http://{host}") } else { format!("http://{host}:{}", running.bound.port()) })
 }
 
 /// Whether the link is valid and restricted to our own user.
@@ -170,6 +233,47 @@ mod tests {
     use kai_assistant::clock::ManualClock;
 
     use super::*;
+
+    #[test]
+    fn a_token_is_short_and_read_however_it_is_typed() {
+        let made: Vec<String> = (0..100).map(|_| Token::short().unwrap().0).collect();
+        for token in &made {
+            let groups: Vec<&str> = token.split('-').collect();
+            assert_eq!(groups.iter().map(|group| group.len()).collect::<Vec<_>>(), [4, 4, 4], "{token}");
+            assert!(groups.concat().bytes().all(|symbol| SYMBOLS.contains(&symbol)), "{token}");
+            assert!(made.iter().filter(|other| *other == token).count() == 1, "{token}");
+            assert_eq!(&Token::of_link(token).0, token);
+        }
+        let link = format!("http://127.0.0.1:8787/login?token={}", made[0]);
+        assert!(link.len() < 52, "{link}");
+        let older = "0f".repeat(32);
+        for (typed, expected) in [
+            ("7k3m-9qxd-2vft", "7K3M-9QXD-2VFT"),
+            ("7K3M9QXD2VFT", "7K3M-9QXD-2VFT"),
+            ("oIl0-9qxd-2vft", "0110-9QXD-2VFT"),
+            (&older, &older),
+            ("", ""),
+            ("7K3M-9QXD", "7K3M-9QXD"),
+        ] {
+            assert_eq!(Token::of_link(typed).0, expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn another_device_gets_an_address_that_it_can_reach() {
+        for (bound, allowed, expected) in [
+            ("127.0.0.1:8787", "kai.lan", None),
+            ("192.168.1.20:8787", "", Some("http://192.168.1.20:8787")),
+            ("0.0.0.0:8787", "", None),
+            ("0.0.0.0:8787", "kai.lan,other.lan", Some("http://kai.lan:8787")),
+            ("[::]:8787", "kai.lan:80", Some("http://kai.lan:80")),
+        ] {
+            let bound = bound.parse().unwrap();
+            let running =
+                Running { pid: 1, address: format!("http://{bound}"), bound, since: Timestamp::UNIX_EPOCH };
+            assert_eq!(from_elsewhere(&running, allowed).as_deref(), expected, "{bound}, {allowed:?}");
+        }
+    }
 
     #[tokio::test]
     async fn a_link_for_a_tap_lives_a_minute_and_works_once() {

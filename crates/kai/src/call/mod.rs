@@ -160,6 +160,8 @@ pub(crate) enum Call {
     ChatsDelete {
         id: ConversationId,
     },
+    /// Takes back the last deletion of a chat.
+    ChatsUndo,
     ModelsList,
     ModelsAdd(NewModel),
     ModelsTest {

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SignInLink {
     pub(crate) url: String,
+    /// The same link as another device opens it, if the page can be reached from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) elsewhere: Option<String>,
     /// Epoch milliseconds.
     pub(crate) expires_at: i64,
     pub(crate) daemon_running: bool,

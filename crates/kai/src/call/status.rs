@@ -18,7 +18,8 @@ pub(crate) struct Status {
     pub(crate) home: String,
     /// Whether this is the demo's home, in which nothing is real.
     pub(crate) demo: bool,
-    pub(crate) key: KeyKind,
+    /// Where the key is kept; `None` if the home does not exist yet.
+    pub(crate) key: Option<KeyKind>,
     pub(crate) daemon: DaemonStatus,
     /// The model that is asked first; `None` when none is set up.
     pub(crate) model: Option<ModelRow>,

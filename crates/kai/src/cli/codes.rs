@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 
 use kai_assistant::agent::conversation::{ConversationId, Which};
+use kai_assistant::outbox::DraftState;
 
 use super::args::drafts::{CodesCommand, ShowOrHide};
 use super::asking::Cli;
 use super::messages;
 use crate::call::Call;
 use crate::call::chats::CodesAnswer;
+use crate::call::drafts::DraftRow;
 use crate::failure::Failure;
 
 pub(super) fn run(ask: &Cli, command: &CodesCommand) -> Result<ExitCode, Failure> {
@@ -38,9 +40,17 @@ pub(super) fn slash(typed: &str, chat: Which) -> Option<Call> {
 /// The tools of both editions that draft.
 const DRAFTING: &[&str] = &["compose_email", "reply_email"];
 
-/// What to say after a tool has run.
-pub(super) fn next_step(tool: &str) -> Option<&'static str> {
-    DRAFTING.iter().chain(messages::DRAFTING).any(|drafting| *drafting == tool).then_some(
-        "[✎ A draft is waiting for you. To see it: kai drafts list. To send it: kai drafts send ID]",
-    )
+/// Whether a tool drafts messages.
+pub(super) fn drafts(tool: &str) -> bool {
+    DRAFTING.iter().chain(messages::DRAFTING).any(|drafting| *drafting == tool)
+}
+
+/// What to say after Kai has drafted something, by the drafts that are there now.
+pub(super) fn next_step(rows: &[DraftRow]) -> String {
+    match rows.iter().filter(|row| row.status == DraftState::Pending).map(|row| row.id.0).max() {
+        Some(id) => format!(
+            "[✎ Draft {id} is waiting for you. To see it: kai drafts show {id}. To send it: kai drafts send {id}]"
+        ),
+        None => "[✎ Kai drafted a message. To see it: kai drafts list]".to_owned(),
+    }
 }

@@ -19,7 +19,9 @@ use crate::terminal::out::visible;
 impl Cli {
     pub(super) fn drafts(&self, command: &DraftsCommand) -> Result<ExitCode, Failure> {
         match command {
-            DraftsCommand::List => self.show(Call::Drafts(DraftsCall::List), |rows: &Vec<_>| drafts(rows)),
+            DraftsCommand::List { full } => self.show(Call::Drafts(DraftsCall::List), |rows: &Vec<_>| {
+                drafts(rows, if *full { usize::MAX } else { LISTED })
+            }),
             DraftsCommand::Show { id } => {
                 self.show(Call::Drafts(DraftsCall::Show { id: DraftId(*id) }), draft)
             }
@@ -196,10 +198,11 @@ pub(super) fn beside(name: Option<&str>, number: &str) -> String {
     }
 }
 
-/// How many characters of the answered message a list shows.
+/// How many characters of a draft, and of the message it answers, a list shows.
 const LISTED: usize = 120;
 
-fn drafts(rows: &[DraftRow]) -> String {
+/// All drafts, each with at most so many characters of its text.
+fn drafts(rows: &[DraftRow], most: usize) -> String {
     if rows.is_empty() {
         return "No drafts.\n".to_owned();
     }
@@ -210,7 +213,7 @@ fn drafts(rows: &[DraftRow]) -> String {
         let more = reason.or(opened).or(guest).unwrap_or_default();
         (
             row.id.0.to_string(),
-            format!("{:<8} to {}: {}{more}", row.status.as_str(), recipient(row), visible(&row.body)),
+            format!("{:<8} to {}: {}{more}", row.status.as_str(), recipient(row), beginning(&row.body, most)),
         )
     };
     let answered = |row: &DraftRow| {
@@ -222,7 +225,21 @@ fn drafts(rows: &[DraftRow]) -> String {
     };
     let lines =
         rows.iter().flat_map(|draft| [row(draft)].into_iter().chain(warned(draft)).chain(answered(draft)));
-    show::columns(&lines.collect::<Vec<_>>())
+    let is_cut = |row: &&DraftRow| visible(&row.body).chars().count() > most;
+    let hint = rows.iter().find(is_cut).map(|row| {
+        format!("To see a draft in full: kai drafts show {}. All of them: kai drafts list --full\n", row.id.0)
+    });
+    show::columns(&lines.collect::<Vec<_>>()) + &hint.unwrap_or_default()
+}
+
+/// The first characters of a text on one line, with an ellipsis if something is left out.
+fn beginning(text: &str, most: usize) -> String {
+    let text = visible(text);
+    if text.chars().count() <= most {
+        return text;
+    }
+    let cut: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
 }
 
 /// A draft in full: nothing that would be sent is left out.

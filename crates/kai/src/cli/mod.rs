@@ -3,7 +3,9 @@
 mod args;
 mod asking;
 mod attach;
+mod chats;
 mod codes;
+mod completing;
 mod drafts;
 mod email;
 #[cfg(feature = "foss")]
@@ -22,6 +24,7 @@ mod pairing;
 #[cfg(feature = "foss")]
 mod phones;
 mod servers;
+mod service;
 mod show;
 #[cfg(feature = "foss")]
 mod sms;
@@ -62,10 +65,13 @@ use crate::daemon::{self, Listen};
 use crate::failure::Failure;
 use crate::home::{self, Keys};
 use crate::logs;
-use crate::terminal::out;
+use crate::terminal::{out, qr};
 
 /// Parses the arguments, runs the command and returns its exit code.
 pub(crate) fn run() -> ExitCode {
+    if let Some(code) = completing::answer_shell(Args::command) {
+        return code;
+    }
     match command(Args::parse()) {
         Ok(code) => code,
         Err(failure) => {
@@ -78,7 +84,7 @@ pub(crate) fn run() -> ExitCode {
 fn command(args: Args) -> Result<ExitCode, Failure> {
     let command = meant(args.command, args.serve)?;
     if let Command::Completions { shell } = command {
-        return Ok(completions(shell));
+        return completing::script(shell);
     }
     if let Command::Sandbox { part } = &command {
         return crate::commands::shell::play(part);
@@ -90,17 +96,22 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         return Ok(kai_bridges::mcp::hold_leash());
     }
     crate::crash::leave_no_dump();
-    let home = home::find(args.home.as_deref())?;
-    let home = args.demo.home(home, matches!(command, Command::Serve(_)))?;
     let keys = Keys { passphrase_fd: args.passphrase_fd };
-    carry_out(&Cli { caller: Caller::new(home, keys), json: args.json }, command)
+    let not_yet = home::not_yet(args.home.as_deref()).filter(|_| command.only_looks());
+    let caller = if let Some(home) = not_yet {
+        Caller::looking(args.demo.home(home, false)?)
+    } else {
+        let home = home::find(args.home.as_deref())?;
+        Caller::new(args.demo.home(home, matches!(command, Command::Serve(_)))?, keys)
+    };
+    carry_out(&Cli { caller, json: args.json }, command)
 }
 
 /// Without a command, `kai` is `kai serve`.
 fn meant(command: Option<Command>, serve: args::Serve) -> Result<Command, Failure> {
     if command.is_some() && serve.typed() {
         return Err(Failure::usage(
-            "--port, --bind and --log-format only work with serve: kai serve --port N",
+            "--port, --bind, --log and --log-format only work with serve: kai serve --port N",
         ));
     }
     Ok(command.unwrap_or(Command::Serve(serve)))
@@ -163,8 +174,9 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
             transfer::import(ask, &file, &sections, how)
         }
         Command::Erase => transfer::erase(&ask.caller.home),
+        Command::Service(command) => service::run(ask, command),
         Command::Key(command) => key::run(&ask.caller.home, ask.caller.keys, &command, ask.json),
-        Command::Completions { shell } => Ok(completions(shell)),
+        Command::Completions { shell } => completing::script(shell),
         Command::Sandbox { part } => crate::commands::shell::play(&part),
         Command::Leash => Ok(kai_bridges::mcp::hold_leash()),
         Command::Model => Ok(crate::machine::engine::work()),
@@ -176,16 +188,9 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
 }
 
 fn serve(caller: &Caller, options: &args::Serve) -> Result<ExitCode, Failure> {
-    logs::start(options.log_format)?;
+    logs::start(&logs::Wanted { level: options.log.clone(), format: options.log_format })?;
     let listen = Listen { bind: options.bind, port: options.port };
     daemon::run(&caller.home, caller.keys, listen).map(|()| ExitCode::SUCCESS)
-}
-
-fn completions(shell: clap_complete::Shell) -> ExitCode {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "kai", &mut script);
-    out::raw(&script);
-    ExitCode::SUCCESS
 }
 
 const NOTHING_NEW: &str =
@@ -231,11 +236,8 @@ impl Cli {
             ChatsCommand::Export { id, file } => {
                 transfer::export_chat(self, ConversationId(id), file.as_deref())
             }
-            ChatsCommand::Delete { id } => self.tell(
-                Call::ChatsDelete { id: ConversationId(id) },
-                |id: &ConversationId| json!({"id": id, "deleted": true}),
-                |id| format!("Deleted chat {}.\n", id.0),
-            ),
+            ChatsCommand::Delete { id, yes } => chats::delete(self, ConversationId(id), yes),
+            ChatsCommand::Undo => chats::undo(self),
             ChatsCommand::Codes(command) => codes::run(self, &command),
         }
     }
@@ -467,6 +469,11 @@ impl Cli {
             out::complain("Kai is not running. Start it with `kai`, then open this link.");
         }
         self.print(&link, |link| format!("{}\n", link.url));
+        // For a phone's camera.
+        let drawn = link.elsewhere.as_deref().filter(|_| !self.json && out::has_person()).and_then(qr::drawn);
+        if let Some(drawn) = drawn {
+            out::text(&drawn);
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -51,6 +51,10 @@ fn end(caller: &Caller) -> Result<bool, Failure> {
 
 /// Whether no daemon is running: a daemon holds its home's lock until the very end.
 fn is_gone(home: &Home) -> Result<bool, Failure> {
+    // Asking for the lock would create it.
+    if !home.has_daemon_lock() {
+        return Ok(true);
+    }
     let unusable = |e| Failure::store(format!("The home {} cannot be used: {e}.", home.dir.display()));
     home.lock_daemon().map(|free| free.is_some()).map_err(unusable)
 }

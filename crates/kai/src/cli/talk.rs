@@ -21,6 +21,7 @@ use super::markdown::Markdown;
 use super::{attach, codes, yes};
 use crate::asking::ApprovalCall;
 use crate::call::chats::{AskAnswer, AskFile};
+use crate::call::drafts::{DraftRow, DraftsCall};
 use crate::call::{Call, Event, ToolState};
 use crate::caller::{Caller, Line, Watcher};
 use crate::failure::Failure;
@@ -40,16 +41,26 @@ pub(super) fn ask(
     let files = files.iter().map(|file| attach::read(file)).collect::<Result<Vec<_>, _>>()?;
     let text = question(words)?;
     let terminal = Terminal::new(json);
-    let answer: AskAnswer = caller
-        .line()?
-        .call(Call::Ask { text, chat, files }, &terminal.watching())
-        .inspect_err(|_| terminal.end())?;
+    let line = caller.line()?;
+    let answer: AskAnswer =
+        line.call(Call::Ask { text, chat, files }, &terminal.watching()).inspect_err(|_| terminal.end())?;
     terminal.end();
     remark(&answer);
+    point_to_draft(&line, &terminal);
     if json {
         out::json(&answer);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says which draft waits, if Kai drafted one in this turn.
+fn point_to_draft(line: &Line<'_>, terminal: &Terminal) {
+    if !terminal.shown().drafted {
+        return;
+    }
+    let call = Call::Drafts(DraftsCall::List);
+    let rows: Vec<DraftRow> = line.call(call, &Terminal::quiet().watching()).unwrap_or_default();
+    out::note(&codes::next_step(&rows));
 }
 
 /// Tells the user what they should know about an answer besides its text.
@@ -112,6 +123,8 @@ struct Shown {
     chat: Option<ConversationId>,
     /// The progress line, from when the message is stored until the turn ends.
     waiting: Option<Waiting>,
+    /// Kai drafted a message in this turn.
+    drafted: bool,
 }
 
 impl Shown {
@@ -210,9 +223,7 @@ impl Watcher for Terminal {
                 self.note(&format!("[✗ {title} failed{why}]"));
             }
             Event::Tool { tool, state: ToolState::Done, .. } => {
-                if let Some(next) = codes::next_step(tool) {
-                    self.note(next);
-                }
+                self.shown().drafted |= codes::drafts(tool);
             }
             Event::Again { why, asking } => self.note(&format!("{why} {asking}")),
             Event::Reading { percent } => self.reading(*percent),
@@ -302,6 +313,7 @@ fn one_turn(line: &Line<'_>, text: &str, files: Vec<AskFile>, chat: Which) -> Wh
     let answered: Result<AskAnswer, Failure> =
         line.call(Call::Ask { text: text.to_owned(), chat, files }, &terminal.watching());
     terminal.end();
+    point_to_draft(line, &terminal);
     match answered {
         Ok(answer) => {
             remark(&answer);

@@ -3,9 +3,10 @@
 mod markdown;
 
 use jiff::Timestamp;
-use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which, Whole};
+use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which};
+pub(crate) use kai_assistant::agent::deleted::Deleted as TakenAway;
 use kai_assistant::agent::queued::{self, Queued, QueuedId};
-use kai_assistant::agent::{Answer, Face, Saying, TurnError, listing, reports};
+use kai_assistant::agent::{Answer, Face, Saying, TurnError, deleted, listing, reports};
 use kai_assistant::attachments::store::StagedId;
 use kai_assistant::attachments::{self, Prepared, Refused};
 use kai_assistant::db::DbError;
@@ -237,34 +238,47 @@ pub(crate) async fn export(app: &App, id: ConversationId, lang: Lang) -> Result<
     Ok(ChatFile { id, file: markdown::file_name(whole.called()), text })
 }
 
+/// Deletes a conversation for a command, which can take it back for a moment ([`undelete`]).
 pub(crate) async fn delete(app: &App, id: ConversationId) -> Result<ConversationId, Failure> {
-    take_away(app, id).await?;
+    let now = app.clock.now();
+    let delete = move |tx: &Transaction<'_>| {
+        let taken = take(tx, id, now)?;
+        deleted::keep(tx, &taken, now).map_err(TurnError::Store)
+    };
+    app.db.write(delete).await?;
     Ok(id)
+}
+
+/// Restores the conversation that a command deleted last, under a new id.
+pub(crate) async fn undelete(app: &App) -> Result<ConversationId, Failure> {
+    let now = app.clock.now();
+    let restore = move |tx: &Transaction<'_>| {
+        let taken = deleted::take_newest(tx, now)?;
+        taken.map(|taken| give_back(tx, &taken, now)).transpose()
+    };
+    let restored: Option<_> = app.db.write(restore).await.map_err(|error: DbError| error)?;
+    restored.ok_or_else(|| {
+        Failure::failed("No chat was deleted within the last minute, so there is nothing to take back.")
+    })
 }
 
 /// Deletes a conversation and returns it, so that it can be restored. Refused while a turn is running in it, whose
 /// answer would have nowhere to go.
 pub(crate) async fn take_away(app: &App, id: ConversationId) -> Result<TakenAway, TurnError> {
     let now = app.clock.now();
-    let delete = move |tx: &Transaction<'_>| {
-        if lease::held(tx, &id.lease(), now)? {
-            return Err(TurnError::Busy(id));
-        }
-        let whole = conversation::whole(tx, id)?.ok_or(TurnError::Unknown(id))?;
-        let whole = conversation::with_contents(tx, whole)?;
-        let queued = queued::all(tx, id)?.into_iter().map(|queued| with_files(tx, queued));
-        let queued = queued.collect::<Result<_, DbError>>()?;
-        conversation::delete(tx, id)?;
-        Ok(TakenAway { whole, queued })
-    };
-    app.db.write(delete).await
+    app.db.write(move |tx| take(tx, id, now)).await
 }
 
-/// A conversation that was deleted.
-pub(crate) struct TakenAway {
-    pub(crate) whole: Whole,
-    /// What was queued in it, with its files.
-    queued: Vec<(String, Vec<Prepared>)>,
+fn take(tx: &Transaction<'_>, id: ConversationId, now: Timestamp) -> Result<TakenAway, TurnError> {
+    if lease::held(tx, &id.lease(), now)? {
+        return Err(TurnError::Busy(id));
+    }
+    let whole = conversation::whole(tx, id)?.ok_or(TurnError::Unknown(id))?;
+    let whole = conversation::with_contents(tx, whole)?;
+    let queued = queued::all(tx, id)?.into_iter().map(|queued| with_files(tx, queued));
+    let queued = queued.collect::<Result<_, DbError>>()?;
+    conversation::delete(tx, id)?;
+    Ok(TakenAway { whole, queued })
 }
 
 fn with_files(tx: &Transaction<'_>, queued: Queued) -> Result<(String, Vec<Prepared>), DbError> {
@@ -280,15 +294,16 @@ fn with_files(tx: &Transaction<'_>, queued: Queued) -> Result<(String, Vec<Prepa
 /// Restores a conversation that was deleted, under a new id.
 pub(crate) async fn put_back(app: &App, taken: TakenAway) -> Result<ConversationId, DbError> {
     let now = app.clock.now();
-    let restore = move |tx: &Transaction<'_>| {
-        let id = conversation::restore(tx, &taken.whole)?;
-        for (text, files) in &taken.queued {
-            let files = files.iter().map(|file| attachments::store::stage(tx, file, now));
-            queued::add(tx, id, text, &files.collect::<Result<Vec<_>, DbError>>()?)?;
-        }
-        Ok(id)
-    };
-    app.db.write(restore).await
+    app.db.write(move |tx| give_back(tx, &taken, now)).await
+}
+
+fn give_back(tx: &Transaction<'_>, taken: &TakenAway, now: Timestamp) -> Result<ConversationId, DbError> {
+    let id = conversation::restore(tx, &taken.whole)?;
+    for (text, files) in &taken.queued {
+        let files = files.iter().map(|file| attachments::store::stage(tx, file, now));
+        queued::add(tx, id, text, &files.collect::<Result<Vec<_>, DbError>>()?)?;
+    }
+    Ok(id)
 }
 
 /// Chooses the model that answers in a conversation; `None` for the usual order.

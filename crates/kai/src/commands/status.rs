@@ -23,7 +23,7 @@ pub(crate) async fn of(app: &App, env: &CallerEnv) -> Result<Status, DbError> {
         permissions: app.manifest.permissions.iter().map(|p| (*p).to_owned()).collect(),
         home: app.home.dir.display().to_string(),
         demo: app.home.is_demo(),
-        key: app.key_place,
+        key: app.home.key_file().exists().then_some(app.key_place),
         daemon: daemon(app),
         model: models.into_iter().next(),
         sms: messages::sms_part(app).await?,

@@ -30,6 +30,12 @@ pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
     tokio::join!(notifications::listen_on(Arc::clone(&app), stop.clone()), network);
 }
 
+/// Whether Kai runs on a phone or one is paired.
+pub(super) async fn has_phone(app: &App) -> Result<Option<bool>, Failure> {
+    let paired = app.db.read(kai_assistant::phones::store::all).await?;
+    Ok(Some(app.messages.phone.inbox.is_some() || !paired.is_empty()))
+}
+
 /// Polls the phone, unless the last poll still runs.
 pub(super) async fn poll(app: &App) {
     if let Ok(_alone) = app.messages.phone.looking.try_lock() {

@@ -1,6 +1,7 @@
 //! The daemon, one per home. It holds the home's lock, serves the page and the socket, runs the scheduler and shuts
 //! down cleanly.
 
+mod greeting;
 pub(crate) mod mail;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kai_assistant::agent::reports;
+use kai_assistant::agent::{deleted, reports};
 use kai_assistant::attachments;
 use kai_assistant::db::DbError;
 use kai_assistant::device::alarm::{Next, Ringer};
@@ -126,7 +127,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
         work.spawn(async move { servers.run(stop).await });
     }
 
-    out::line(&format!("Open {}", sessions::fresh_link(&app).await?.url));
+    greeting::greet(&app).await?;
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tracing::info!(home = %app.home.dir.display(), page = %address, "ready");
 
@@ -290,6 +291,7 @@ async fn tick(app: &App) -> Result<Option<SignedDuration>, DbError> {
             let last = last.and_then(|ms| Timestamp::from_millisecond(ms).ok());
             remember(tx, LAST_TICK, &now.as_millisecond().to_string())?;
             sessions::sweep(tx, now)?;
+            deleted::sweep(tx, now)?;
             let believed = is_believed(tx, last, now)?;
             if believed && recall(tx, LAST_SWEEP)?.as_deref() != Some(today.as_str()) {
                 remember(tx, LAST_SWEEP, &today)?;

@@ -22,6 +22,11 @@ pub(super) async fn begin(_: &App) -> Result<(), Failure> {
 
 pub(super) async fn listen(_: Arc<App>, _: CancellationToken) {}
 
+/// This edition has no phones.
+pub(super) async fn has_phone(_: &App) -> Result<Option<bool>, Failure> {
+    Ok(None)
+}
+
 pub(super) async fn poll(_: &App) {}
 
 pub(super) async fn read_contacts(_: &App) {}

@@ -2,6 +2,7 @@
 
 pub(crate) mod input;
 pub(crate) mod out;
+pub(crate) mod qr;
 #[cfg(test)]
 pub(crate) mod stage;
 pub(crate) mod waiting;

@@ -76,6 +76,17 @@ pub(crate) fn value(value: &str) -> String {
     format!("{}\n", if has_person() { visible(value) } else { value.to_owned() })
 }
 
+/// A text as one word of a command that the user can copy. Somebody else may have chosen it, so a shell must not find
+/// anything in it.
+pub(crate) fn word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./@:+".contains(c);
+    let text = visible(text);
+    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// Prints a note on stderr: progress or a hint, never the result itself.
 pub(crate) fn note(text: &str) {
     let lines: Vec<String> = text.lines().map(visible).collect();
@@ -95,6 +106,16 @@ mod tests {
     fn nothing_can_steer_the_terminal() {
         let json = "{\n  \"a\": \"x\u{9b}\u{202e}y\u{7f}\"\n}";
         assert_eq!(escaped(json), "{\n  \"a\": \"x\\u009b\\u202ey\\u007f\"\n}");
+        for (text, expected) in [
+            ("tea", "tea"),
+            ("Größe_1", "Größe_1"),
+            ("green tea", "'green tea'"),
+            ("a'; rm -rf ~ #", r"'a'\''; rm -rf ~ #'"),
+            ("$(id)", "'$(id)'"),
+            ("", "''"),
+        ] {
+            assert_eq!(word(text), expected);
+        }
         assert_eq!(plain("a\u{1b}[2J\tb\n\u{9b}c"), "a[2J\tb\nc");
     }
 }

@@ -7,6 +7,7 @@
 
 mod assets;
 mod attach;
+mod attempts;
 mod banners;
 mod bin;
 mod chat;
@@ -81,7 +82,9 @@ pub(crate) async fn serve(
     stop: CancellationToken,
 ) {
     let (turns, bin, ephemeral) = (Arc::default(), Arc::default(), Arc::default());
-    let web = Web { app, address, turns, bin, ephemeral, stop: stop.clone(), demo: DemoChild::default() };
+    let attempts = Arc::default();
+    let web =
+        Web { app, address, turns, bin, attempts, ephemeral, stop: stop.clone(), demo: DemoChild::default() };
     let noticing = tokio::spawn(live::notice_others(web.clone()));
     let servers = tokio::spawn(live::notice_servers(web.clone()));
     let downloads = tokio::spawn(live::notice_downloads(web.clone()));

@@ -29,6 +29,13 @@ pub(super) fn used_link(home: &Home) -> Response {
         .into_response()
 }
 
+/// The page for somebody who tries one link after the other.
+pub(super) fn too_many_links() -> Response {
+    Notice::new(StatusCode::TOO_MANY_REQUESTS, said::signin_too_many())
+        .text(said::signin_too_many_how())
+        .into_response()
+}
+
 /// The page for a link that only the user who runs Kai may use, opened by someone else.
 pub(super) fn strangers_link(home: &Home) -> Response {
     Notice::new(StatusCode::FORBIDDEN, said::signin_stranger())

@@ -1,5 +1,7 @@
 //! Signing in: a one-time link is exchanged for a session. The store holds only the hashes of both.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -13,6 +15,7 @@ use super::peer::{self, Ends};
 use super::state::Web;
 use crate::app::sessions::{SESSION_LIFE, Session, Token, is_for_own_user, redeem};
 use crate::failure::Failure;
+use crate::places::Peer;
 
 /// Is this a path on our own page? Anything else could turn a sign-in link into a redirect to another site.
 fn in_site(path: &str) -> bool {
@@ -47,10 +50,17 @@ pub(super) async fn login(
         // A program is only looking ahead; the link must stay valid for the user.
         return StatusCode::NO_CONTENT.into_response();
     }
-    // The token is hexadecimal, so the query needs no decoding.
+    // The token consists of letters, digits and hyphens, so the query needs no decoding.
     let query = query.unwrap_or_default();
     let token = query.split('&').find_map(|field| field.strip_prefix("token=")).unwrap_or_default();
-    let entered = enter(&web, Token(token.to_owned()), session.is_some(), ends).await;
+    let who = tokio::task::spawn_blocking(move || who(ends)).await.unwrap_or(UNKNOWN);
+    if !web.attempts.begin(who, web.app.clock.now()) {
+        return page::too_many_links();
+    }
+    let entered = enter(&web, Token::of_link(token), session.is_some(), ends).await;
+    if matches!(entered, Ok(SignIn::At { .. })) {
+        web.attempts.succeeded(who);
+    }
     match entered {
         Ok(SignIn::At { path, cookie: Some(cookie) }) => {
             ([(header::SET_COOKIE, cookie)], Redirect::to(&path)).into_response()
@@ -86,6 +96,16 @@ async fn enter(web: &Web, link: Token, known: bool, ends: Option<Ends>) -> Resul
     let path = if in_site(&path) { path } else { "/".to_owned() };
     let cookie = if known { None } else { set_cookie(web, &session.0, SESSION_LIFE.as_secs()) };
     Ok(SignIn::At { path, cookie })
+}
+
+/// A peer of which not even the address is known.
+const UNKNOWN: Peer = Peer::At(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+
+/// Who tries a link: a user of this machine if the system says so, else an address.
+fn who(ends: Option<Ends>) -> Peer {
+    let Some(ends) = ends else { return UNKNOWN };
+    let uid = ends.theirs.ip().to_canonical().is_loopback().then(|| peer::uid(ends).ok().flatten()).flatten();
+    uid.map_or_else(|| Peer::at(ends.theirs.ip()), Peer::User)
 }
 
 /// Does the other end of the connection belong to the user who runs Kai?

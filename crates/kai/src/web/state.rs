@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::attempts::Attempts;
 use super::bin::Bin;
 use super::demo_child::DemoChild;
 use super::settings::ephemeral::Ephemeral;
@@ -19,6 +20,8 @@ pub(crate) struct Web {
     pub(super) address: SocketAddr,
     pub(super) turns: Arc<Turns>,
     pub(super) bin: Arc<Bin>,
+    /// Limits how often sign-in links are tried.
+    pub(super) attempts: Arc<Attempts>,
     pub(super) ephemeral: Arc<Ephemeral>,
     /// Cancelled when the daemon shuts down.
     pub(super) stop: CancellationToken,

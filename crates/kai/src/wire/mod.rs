@@ -62,6 +62,17 @@ pub(crate) fn open(home: Home, keys: Keys, role: Role) -> Result<App, Failure> {
     Ok(App { last_noted, ..put_together(opened, &Internet::real()) })
 }
 
+/// The app of a home that does not exist yet, as it would be: with every setting as it begins. Its store is in memory, so
+/// that looking creates nothing.
+pub(crate) fn imagined(home: Home) -> Result<App, Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let db = Db::in_memory(&migrations())?;
+    let machine = Machine::found(&db.read_now(settings::load)?, &home);
+    let (ringer, env) = (Err(AlarmsUnavailable::NoDaemon), caller_env::here());
+    let opened = Opened { home, key_file: KeyFile::none(), db, clock, machine, ringer, env };
+    Ok(put_together(opened, &Internet::real()))
+}
+
 /// How far the note beside the key is assumed to be up to date. A daemon reads the note when it starts. A command
 /// assumes that it is current and only updates it after appending records itself, because accessing a keyring is slow.
 fn last_noted(db: &Db, role: Role) -> Result<LastNoted, DbError> {

@@ -123,11 +123,11 @@ fn second_turn(served: bool) {
         .unwrap();
     provider.wait_for_requests(2);
     home.run(&["ask", "--chat", "1", "me too"]).refused(1, "already answering in this chat");
-    home.run(&["chats", "delete", "1"]).refused(1, "already answering in this chat");
+    home.run(&["chats", "delete", "1", "--yes"]).refused(1, "already answering in this chat");
     asking.kill().unwrap();
     asking.wait().unwrap();
     home.run(&["ask", "--chat", "99", "x"]).refused(1, "no chat number 99");
-    wait_for("a killed turn to hold nothing", || home.run(&["chats", "delete", "1"]).code == 0);
+    wait_for("a killed turn to hold nothing", || home.run(&["chats", "delete", "1", "--yes"]).code == 0);
     drop(daemon);
 }
 
@@ -143,8 +143,8 @@ fn a_chat_is_several_turns_and_fails_softly() {
     assert_eq!(titles, ["else", "hi"]);
     let found = home.run(&["chats", "search", "FAIL"]).out;
     assert!(found.starts_with("1  ") && found.ends_with("  hi\n") && found.lines().count() == 1, "{found}");
-    assert_eq!(home.run(&["chats", "delete", "1"]).code, 0);
-    home.run(&["chats", "delete", "1"]).refused(1, "no chat");
+    assert_eq!(home.run(&["chats", "delete", "1", "--yes"]).code, 0);
+    home.run(&["chats", "delete", "1", "--yes"]).refused(1, "no chat");
 }
 
 fn what_is_typed_while_an_answer_runs_is_said_next() {

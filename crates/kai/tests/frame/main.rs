@@ -38,6 +38,8 @@ mod environment;
 #[cfg(feature = "foss")]
 mod erase;
 #[cfg(feature = "foss")]
+mod first_start;
+#[cfg(feature = "foss")]
 mod inbox;
 #[cfg(all(target_os = "linux", feature = "foss"))]
 mod kdeconnectd;
@@ -79,6 +81,7 @@ mod provider;
 mod refusals;
 #[cfg(feature = "foss")]
 mod rollback;
+mod service;
 #[cfg(feature = "foss")]
 mod settings;
 #[cfg(feature = "foss")]

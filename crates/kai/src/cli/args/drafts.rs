@@ -1,33 +1,41 @@
 //! What can be typed about drafts and one-time codes.
 
 use clap::{ArgGroup, Subcommand};
+use clap_complete::ArgValueCandidates;
 
 use super::number;
+use crate::cli::completing;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DraftsCommand {
     /// List all drafts and their status
-    #[command(after_help = "Examples:\n  kai drafts list\n  kai drafts list --json")]
-    List,
+    #[command(
+        after_help = "Examples:\n  kai drafts list\n  kai drafts list --full\n  kai drafts list --json"
+    )]
+    List {
+        /// Show the texts in full instead of their first words
+        #[arg(long)]
+        full: bool,
+    },
     /// Show one draft in full
     #[command(after_help = "Example:\n  kai drafts show 3")]
     Show {
         /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::drafts))]
         id: i64,
     },
     /// Show a draft in full, ask you, then send it
     #[command(after_help = "Example:\n  kai drafts send 3")]
     Send {
         /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::drafts))]
         id: i64,
     },
     /// Show a draft in full, ask you, then open it in your phone's own SMS app, where you send it
     #[command(after_help = "Example:\n  kai drafts compose 3")]
     Compose {
         /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::drafts))]
         id: i64,
     },
     /// Change the text or the recipient of a draft that was not sent
@@ -37,7 +45,7 @@ pub(crate) enum DraftsCommand {
     )]
     Edit {
         /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::drafts))]
         id: i64,
         /// The new text
         #[arg(long)]
@@ -55,7 +63,7 @@ pub(crate) enum DraftsCommand {
     )]
     Discard {
         /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::drafts))]
         id: Option<i64>,
         /// Discard all drafts that were not sent
         #[arg(long)]
@@ -68,14 +76,14 @@ pub(crate) enum DraftsCommand {
     #[command(after_help = "Example:\n  kai drafts retry 3")]
     Retry {
         /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::drafts))]
         id: i64,
     },
     /// Remove a draft that was sent, or may have been, from the list
     #[command(after_help = "Example:\n  kai drafts dismiss 3")]
     Dismiss {
         /// Number of the draft, from `kai drafts list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::drafts))]
         id: i64,
     },
 }
@@ -103,7 +111,7 @@ pub(crate) enum CodesCommand {
     #[command(after_help = "Examples:\n  kai chats codes 7 show\n  kai chats codes 7 hide")]
     Codes {
         /// Number of the chat, from `kai chats list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::chats))]
         id: i64,
         /// Whether to show or hide the codes
         #[arg(value_enum)]

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use clap_complete::Shell;
+use clap_complete::{ArgValueCandidates, Shell};
 use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::device::Place;
 use kai_assistant::{models, settings};
@@ -22,6 +22,7 @@ use self::email::EmailCommand;
 use self::mcp::McpCommand;
 use self::messages::{DemoArg, MessagesCommand};
 pub(super) use self::servers::ServersCommand;
+use crate::cli::completing;
 use crate::failure::Failure;
 use crate::logs::Format;
 use crate::terminal::{input, out};
@@ -71,22 +72,28 @@ pub(super) struct Serve {
     /// Address of the page; anything but loopback is plain HTTP, which others on the network can read
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub(super) bind: IpAddr,
-    /// Format of the log on stderr; `KAI_LOG` sets its level (error, warn, info, debug)
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(super) log_format: Format,
+    /// Show the log on stderr: error, warn, info, debug or trace; `KAI_LOG` does the same [default: error on a terminal, else info]
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) log: Option<String>,
+    /// Format of the log [default: text]
+    #[arg(long, value_enum)]
+    pub(super) log_format: Option<Format>,
 }
 
 impl Serve {
     /// Was anything of it typed?
     pub(super) fn typed(&self) -> bool {
-        *self != Self { port: None, bind: IpAddr::V4(Ipv4Addr::LOCALHOST), log_format: Format::Text }
+        let bind = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        *self != Self { port: None, bind, log: None, log_format: None }
     }
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Run the daemon and the page (the default)
-    #[command(after_help = "Examples:\n  kai serve --port 9000\n  kai serve --log-format json 2> kai.log")]
+    #[command(
+        after_help = "Examples:\n  kai serve --port 9000\n  kai serve --log info\n  kai serve --log-format json 2> kai.log"
+    )]
     Serve(Serve),
     /// Stop the daemon, as Ctrl-C does
     #[command(after_help = "Examples:\n  kai stop\n  kai --home ~/try stop")]
@@ -203,6 +210,12 @@ pub(super) enum Command {
         #[arg(value_enum, default_value_t = Page::Chat)]
         page: Page,
     },
+    /// Start Kai automatically when you log in, or stop doing so
+    #[command(
+        subcommand,
+        after_help = "On Linux, Kai becomes a service of your systemd; on Termux, the app Termux:Boot starts it.\n\nExamples:\n  kai service install\n  kai service remove"
+    )]
+    Service(ServiceCommand),
     /// See where the store's key is kept, or move it
     #[command(subcommand, after_help = "Examples:\n  kai key show\n  kai key move passphrase")]
     Key(KeyCommand),
@@ -250,7 +263,7 @@ pub(super) enum Command {
     Erase,
     /// Print a shell completion script
     #[command(
-        after_help = "Example:\n  kai completions bash > ~/.local/share/bash-completion/completions/kai"
+        after_help = "The script asks Kai itself what fits, so it also completes presets, settings and the numbers of chats, drafts and tasks.\n\nExamples:\n  kai completions bash > ~/.local/share/bash-completion/completions/kai\n  kai completions fish > ~/.config/fish/completions/kai.fish\n  source <(kai completions zsh)"
     )]
     Completions {
         /// Which shell to print it for
@@ -270,6 +283,13 @@ pub(super) enum Command {
     Panic,
 }
 
+impl Command {
+    /// Whether it shows something of a home and never has to create one.
+    pub(super) fn only_looks(&self) -> bool {
+        matches!(self, Self::Status | Self::Stop | Self::Service(_))
+    }
+}
+
 /// Which chat to continue.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct WhichChat {
@@ -277,7 +297,7 @@ pub(super) struct WhichChat {
     #[arg(long, conflicts_with = "chat")]
     last: bool,
     /// Continue this chat
-    #[arg(long, value_name = "ID", value_parser = number)]
+    #[arg(long, value_name = "ID", value_parser = number, add = ArgValueCandidates::new(completing::chats))]
     chat: Option<i64>,
 }
 
@@ -314,14 +334,14 @@ pub(super) enum ChatsCommand {
     #[command(after_help = "Example:\n  kai chats show 7")]
     Show {
         /// Number of the chat, from `kai chats list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::chats))]
         id: i64,
     },
     /// Give one chat a name
     #[command(after_help = "Examples:\n  kai chats rename 7 \"Green tea\"\n  kai chats rename 7 \"\"")]
     Rename {
         /// Number of the chat, from `kai chats list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::chats))]
         id: i64,
         /// The name; empty to call the chat by its first words again
         name: String,
@@ -330,14 +350,14 @@ pub(super) enum ChatsCommand {
     #[command(after_help = "Example:\n  kai chats pin 7")]
     Pin {
         /// Number of the chat, from `kai chats list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::chats))]
         id: i64,
     },
     /// Unpin one chat
     #[command(after_help = "Example:\n  kai chats unpin 7")]
     Unpin {
         /// Number of the chat, from `kai chats list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::chats))]
         id: i64,
     },
     /// Export one chat as Markdown
@@ -346,18 +366,26 @@ pub(super) enum ChatsCommand {
     )]
     Export {
         /// Number of the chat, from `kai chats list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::chats))]
         id: i64,
         /// The file to write; without it, the chat is printed
         file: Option<PathBuf>,
     },
-    /// Delete one chat
-    #[command(after_help = "Example:\n  kai chats delete 7")]
+    /// Delete one chat; Kai asks first
+    #[command(
+        after_help = "You can take this back for a minute: kai chats undo\n\nExamples:\n  kai chats delete 7\n  kai chats delete 7 --yes"
+    )]
     Delete {
         /// Number of the chat, from `kai chats list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::chats))]
         id: i64,
+        /// Delete without asking
+        #[arg(long)]
+        yes: bool,
     },
+    /// Take back the last deletion, for a minute
+    #[command(after_help = "Example:\n  kai chats undo")]
+    Undo,
     #[command(flatten)]
     Codes(CodesCommand),
 }
@@ -394,12 +422,14 @@ pub(super) enum ModelsCommand {
     )]
     Get {
         /// Name of the model, from the list [default: list them]
+        #[arg(add = ArgValueCandidates::new(completing::local_models))]
         name: Option<String>,
     },
     /// Add a model, or change the one with the same name
     #[command(after_help = models_help())]
     Add {
         /// Service or server, from the list below
+        #[arg(add = ArgValueCandidates::new(completing::presets))]
         preset: String,
         /// Name to show for it [default: the preset's name]
         #[arg(long)]
@@ -427,6 +457,7 @@ pub(super) enum ModelsCommand {
     #[command(after_help = "Examples:\n  kai models context ollama 32768\n  kai models context ollama auto")]
     Context {
         /// Name of the model, from `kai models list`
+        #[arg(add = ArgValueCandidates::new(completing::models))]
         name: String,
         /// Number of tokens, or auto
         context: String,
@@ -437,6 +468,7 @@ pub(super) enum ModelsCommand {
     )]
     Pictures {
         /// Name of the model, from `kai models list`
+        #[arg(add = ArgValueCandidates::new(completing::models))]
         name: String,
         /// yes, no or auto
         pictures: String,
@@ -445,6 +477,7 @@ pub(super) enum ModelsCommand {
     #[command(after_help = "Examples:\n  kai models test\n  kai models test ollama")]
     Test {
         /// Name of the model, from `kai models list` [default: all models]
+        #[arg(add = ArgValueCandidates::new(completing::models))]
         name: Option<String>,
     },
     /// Remove a model and its API key
@@ -453,6 +486,7 @@ pub(super) enum ModelsCommand {
     )]
     Remove {
         /// Name of the model, from `kai models list`
+        #[arg(add = ArgValueCandidates::new(completing::models))]
         name: String,
         /// Also delete the file that Kai downloaded for it; on a terminal, Kai asks
         #[arg(long, conflicts_with = "keep_file")]
@@ -465,6 +499,7 @@ pub(super) enum ModelsCommand {
     #[command(after_help = "Example:\n  kai models first ollama")]
     First {
         /// Name of the model, from `kai models list`
+        #[arg(add = ArgValueCandidates::new(completing::models))]
         name: String,
     },
 }
@@ -540,6 +575,7 @@ pub(super) enum SettingsCommand {
     #[command(after_help = "Example:\n  kai settings get theme")]
     Get {
         /// Name of the setting, from `kai settings list`
+        #[arg(add = ArgValueCandidates::new(completing::settings))]
         key: String,
     },
     /// Change a setting
@@ -548,8 +584,10 @@ pub(super) enum SettingsCommand {
     )]
     Set {
         /// Name of the setting, from `kai settings list`
+        #[arg(add = ArgValueCandidates::new(completing::settings))]
         key: String,
         /// New value; for a secret, leave it out: Kai asks for it, or reads it from standard input
+        #[arg(add = ArgValueCandidates::new(completing::setting_values))]
         value: Option<String>,
     },
 }
@@ -610,12 +648,14 @@ pub(super) enum MemoryCommand {
     #[command(after_help = "Example:\n  kai memory forget favourite_colour")]
     Forget {
         /// Key of the memory, from `kai memory list`
+        #[arg(add = ArgValueCandidates::new(completing::memories))]
         key: String,
     },
     /// Confirm a memory, so that Kai uses it
     #[command(after_help = "Examples:\n  kai memory list\n  kai memory confirm tea")]
     Confirm {
         /// Key of the memory, from `kai memory list`
+        #[arg(add = ArgValueCandidates::new(completing::memories))]
         key: String,
     },
     /// List what Kai suggests adding to its personality
@@ -644,7 +684,7 @@ pub(super) enum AlarmsCommand {
     #[command(after_help = "Example:\n  kai alarms cancel 3")]
     Cancel {
         /// Number of the alarm, from `kai alarms list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::alarms))]
         id: i64,
     },
 }
@@ -658,14 +698,14 @@ pub(super) enum TasksCommand {
     #[command(after_help = "Example:\n  kai tasks show 3")]
     Show {
         /// Number of the task, from `kai tasks list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::tasks))]
         id: i64,
     },
     /// Cancel a task
     #[command(after_help = "Example:\n  kai tasks cancel 3")]
     Cancel {
         /// Number of the task, from `kai tasks list`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number, add = ArgValueCandidates::new(completing::tasks))]
         id: i64,
     },
 }
@@ -679,12 +719,14 @@ pub(super) enum ToolsCommand {
     #[command(after_help = "Example:\n  kai tools enable shell_command")]
     Enable {
         /// Name of the tool, from `kai tools list`
+        #[arg(add = ArgValueCandidates::new(completing::tools))]
         tool: String,
     },
     /// Stop offering a tool to the model
     #[command(after_help = "Example:\n  kai tools disable open_url")]
     Disable {
         /// Name of the tool, from `kai tools list`
+        #[arg(add = ArgValueCandidates::new(completing::tools))]
         tool: String,
     },
     /// Run a tool and print the result that a model would get
@@ -693,11 +735,22 @@ pub(super) enum ToolsCommand {
     )]
     Call {
         /// Name of the tool, from `kai tools list`
+        #[arg(add = ArgValueCandidates::new(completing::tools))]
         tool: String,
         /// Arguments as a JSON object; `-` reads them from standard input
         #[arg(default_value = "{}")]
         arguments: String,
     },
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(super) enum ServiceCommand {
+    /// Set it up, and start Kai now
+    #[command(after_help = "Examples:\n  kai service install\n  kai --home ~/try service install --json")]
+    Install,
+    /// Stop Kai and remove the service; your data stays
+    #[command(after_help = "Example:\n  kai service remove")]
+    Remove,
 }
 
 #[derive(Debug, Subcommand)]

@@ -31,7 +31,7 @@ use crate::call::settings::{SettingRow, ToolRow};
 use crate::call::status::{EmailStatus, ShellStatus};
 use crate::call::tasks::{RunRow, TaskRow, TaskWhole, TasksStatus};
 use crate::commands::models::repair;
-use crate::terminal::out::visible;
+use crate::terminal::out::{self, visible};
 
 pub(super) fn status(status: &crate::call::status::Status) -> String {
     let daemon = match (&status.daemon.address, &status.daemon.since_local) {
@@ -53,7 +53,7 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
     };
     let mut rows = vec![
         ("Kai".to_owned(), format!("{} ({} edition)", status.version, status.edition)),
-        ("Home".to_owned(), format!("{} (encrypted, key: {})", visible(&status.home), status.key.as_str())),
+        ("Home".to_owned(), home(status)),
         ("Daemon".to_owned(), daemon),
         ("Model".to_owned(), model),
         ("Email".to_owned(), email(&status.email)),
@@ -68,6 +68,14 @@ pub(super) fn status(status: &crate::call::status::Status) -> String {
     ];
     rows.extend(messages::status(&status.sms, &status.notifications, &status.phones));
     columns(&rows)
+}
+
+fn home(status: &crate::call::status::Status) -> String {
+    let about = match status.key {
+        Some(key) => format!("encrypted, key: {}", key.as_str()),
+        None => "does not exist yet; Kai creates it when it starts".to_owned(),
+    };
+    format!("{} ({about})", visible(&status.home))
 }
 
 /// The accounts, and how much mail waits.
@@ -369,13 +377,14 @@ pub(super) fn memories(memories: &[Memory]) -> String {
         (visible(memory.key.as_str()), format!("{}{waits}", folded_line(&memory.content)))
     };
     let list = columns(&memories.iter().map(row).collect::<Vec<_>>());
-    let next = match memories.iter().filter(|memory| !memory.confirmed).count() {
-        0 => "",
-        _ => {
+    let hint = |memory: &Memory| {
+        let key = out::word(memory.key.as_str());
+        format!(
             "Kai saved the unconfirmed ones after reading messages from other people. To use one: kai memory \
-             confirm KEY. To delete it: kai memory forget KEY\n"
-        }
+             confirm {key}. To delete it: kai memory forget {key}\n"
+        )
     };
+    let next = memories.iter().find(|memory| !memory.confirmed).map(hint).unwrap_or_default();
     format!("{list}{next}")
 }
 
@@ -395,7 +404,8 @@ pub(super) fn proposals(rows: &[Proposal]) -> String {
         (visible(row.key.as_str()), format!("{} (useful {} times)", visible(&row.text), row.hits))
     };
     let list = columns(&rows.iter().map(row).collect::<Vec<_>>());
-    format!("{list}To accept one: kai memory accept KEY. To decline it: kai memory decline KEY\n")
+    let key = out::word(rows.first().map(|row| row.key.as_str()).unwrap_or_default());
+    format!("{list}To accept one: kai memory accept {key}. To decline it: kai memory decline {key}\n")
 }
 
 fn task_outlook(tasks: &TasksStatus) -> String {

@@ -17,7 +17,7 @@ fn json_is_an_object_with_names_also_where_there_is_little_to_say() {
     for (command, expected) in [
         (&["memory", "forget", "tea"][..], json!({"forgotten": "tea"})),
         (&["tasks", "cancel", "1"], json!({"id": 1, "cancelled": true})),
-        (&["chats", "delete", "1"], json!({"id": 1, "deleted": true})),
+        (&["chats", "delete", "1", "--yes"], json!({"id": 1, "deleted": true})),
         (&["models", "first", "mine"], json!({"first": "mine"})),
         (
             &["models", "remove", "mine"],

@@ -19,7 +19,7 @@ fn a_memory_of_strangers_words_waits_for_the_person() {
         listed.starts_with("bank  Pay[50 spaces]to +15550666.  (not used until you confirm it)\n"),
         "{listed}"
     );
-    assert!(listed.contains("kai memory confirm KEY"), "{listed}");
+    assert!(listed.contains("kai memory confirm bank"), "{listed}");
     assert_eq!(home.run(&["memory", "list", "--json"]).json()[0]["confirmed"], false);
     home.run(&["memory", "confirm", "nothing"]).refused(1, "There’s no memory called “nothing”.");
     let confirmed = home.run(&["memory", "confirm", "bank"]);

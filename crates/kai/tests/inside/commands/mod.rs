@@ -1,6 +1,7 @@
 //! Commands on an app in this process, as a person and a script see them.
 
 mod ask;
+mod chats;
 #[cfg(feature = "foss")]
 mod codes;
 mod context;

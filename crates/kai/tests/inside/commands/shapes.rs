@@ -255,6 +255,8 @@ impl Scene {
         self.see("chats_list", "chats_list", Value::Null).await;
         self.see("chats_export", "chats_export", json!({"id": 2})).await;
         self.see("chats_delete", "chats_delete", json!({"id": 2})).await;
+        let back = self.see("chats_undo", "chats_undo", Value::Null).await;
+        self.see("chats_delete", "chats_delete", json!({"id": back})).await;
     }
 
     /// A program that asks over MCP, and what the user decides about it.

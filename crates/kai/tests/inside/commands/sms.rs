@@ -185,6 +185,14 @@ fn an_answer_shows_what_it_answers_and_who_had_it_made() {
     assert!(shown.contains(" from a command, "), "no chat: {shown}");
     let listed = phone.run(&["drafts", "list"]).out;
     assert_eq!(listed, format!("1  PENDING  to {ALICE}: Yes!\n   > Dinner at 8?\n"));
+    let long = format!("{}end", "word ".repeat(40));
+    let id = draft(&phone, ALICE, &long);
+    let listed = phone.run(&["drafts", "list"]).out;
+    let hint = format!("To see a draft in full: kai drafts show {id}.");
+    assert!(!listed.contains("end") && listed.contains("word…\n") && listed.contains(&hint), "{listed}");
+    let full = phone.run(&["drafts", "list", "--full"]).out;
+    assert!(full.contains(&long) && !full.contains("kai drafts show"), "{full}");
+    assert_eq!(phone.run(&["drafts", "list", "--json"]).json()[1]["body"], long);
     let quoted = phone.run(&["drafts", "list", "--json"]).json()[0]["quoted"].clone();
     assert_eq!(quoted, "Dinner\nat 8?");
     let told = phone.run(&["ledger", "show"]).out;

@@ -78,6 +78,28 @@ fn guessed_tokens_and_cookies_open_nothing() {
     }
 }
 
+/// A link is short, so that people can type it, and nobody can try many.
+#[test]
+fn a_link_is_typed_in_any_way_and_guessed_in_none() {
+    let house = House::new();
+    let link = house.link();
+    let (path, token) = link.split_once("token=").unwrap();
+    assert_eq!(token.len(), 14, "{link}");
+    let typed = format!("{path}token={}", token.replace('-', "").to_lowercase());
+    assert_eq!(house.get(&typed, "").status, 303);
+
+    let link = house.link();
+    let guesses = (0..30).map(|n| house.get(&format!("/login?token={n:012}"), "").status);
+    let guesses: Vec<u16> = guesses.collect();
+    assert_eq!(guesses.iter().filter(|status| **status == 403).count(), 20, "{guesses:?}");
+    assert_eq!(guesses[20..], [429; 10]);
+    let refused = house.get(&link, "");
+    assert!(refused.status == 429 && refused.text.contains("Wait a minute"), "{}", refused.text);
+    assert_eq!(house.get("/", "").status, 401, "nothing else is refused");
+    house.clock.advance(jiff::SignedDuration::from_mins(1));
+    assert_eq!(house.get(&link, "").status, 303, "the link was not used up");
+}
+
 #[test]
 fn a_foreign_host_is_not_answered() {
     let (house, cookie, _) = signed_in();
