@@ -15,6 +15,11 @@ pub fn load(tx: &Transaction<'_>) -> Result<Values, DbError> {
     Ok(Values(pairs.collect::<rusqlite::Result<_>>()?))
 }
 
+/// Whether the user has changed no setting yet.
+pub fn are_untouched(tx: &Transaction<'_>) -> Result<bool, DbError> {
+    Ok(tx.query_row("SELECT NOT EXISTS (SELECT 1 FROM settings)", [], |row| row.get(0))?)
+}
+
 /// Stores a value that [`super::Setting::accept`] returned.
 pub fn store(tx: &Transaction<'_>, key: &str, value: &str) -> Result<(), DbError> {
     tx.execute(

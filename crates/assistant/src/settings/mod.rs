@@ -13,7 +13,7 @@ use kai_llm::Key;
 use kai_words::{Said, said};
 
 pub(crate) use kept::MIGRATION;
-pub use kept::{clear, load, store};
+pub use kept::{are_untouched, clear, load, store};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {

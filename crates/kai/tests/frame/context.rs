@@ -28,6 +28,7 @@ pub(crate) fn a_window_is_set_and_a_removed_model_leaves_no_heartbeat_without_on
         open(browser, &daemon, "/settings/models");
         act("model-change");
         browser.until_seen("models-context");
+        browser.run("document.querySelector('[data-testid=models-context]').closest('details')?.setAttribute('open', '')");
         browser.run("document.querySelector('[data-testid=models-context]').value = ''");
         browser.type_into("models-context", typed);
         browser.click("models-save");

@@ -43,7 +43,7 @@ fn is_open(stream: &TcpStream) -> bool {
 fn silent_connections_keep_nobody_waiting(daemon: &Daemon, cookie: &str) {
     let silent: Vec<TcpStream> = (0..CROWD).map(|_| connect(daemon)).collect();
     // Ten seconds at most, and a silent connection is waited for longer than that.
-    assert_eq!(daemon.get("/", cookie).status, 200);
+    assert_eq!(daemon.get("/new", cookie).status, 200);
     assert_eq!(daemon.get("/", "").status, 401, "who is not signed in gets an answer too");
     wait_for("the oldest making room", || !is_open(&silent[0]));
     drop(silent);
@@ -74,7 +74,7 @@ fn connections_that_never_read_keep_nobody_out(daemon: &Daemon, cookie: &str) {
     };
     assert!(known(&mut page).starts_with("HTTP/1.1 "), "an open page");
     let stuck: Vec<TcpStream> = (0..CROWD).map(|_| pipeline(daemon, &asset)).collect();
-    assert_eq!(daemon.get("/", cookie).status, 200);
+    assert_eq!(daemon.get("/new", cookie).status, 200);
     assert!(is_open_or_talking(&page), "a signed-in connection makes room for nobody");
     drop(stuck);
 }

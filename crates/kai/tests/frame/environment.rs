@@ -79,9 +79,9 @@ fn the_demo_sees_nothing_of_kais_keys() {
     let daemon =
         Daemon::start(command.env("OPENAI_API_KEY", "sk-very-secret").args(["serve", "--port", "0"]));
     let cookie = daemon.sign_in();
-    let csrf = daemon.get("/", &cookie).csrf();
+    let csrf = daemon.get("/new", &cookie).csrf();
     let started = daemon.send("POST", "/demo", &[("Cookie", &cookie)], &format!("csrf={csrf}"));
-    assert!(started.text.contains("The demo is ready"), "{}", started.text);
+    assert!(started.text.contains("location: /demo/login?token="), "{}", started.text);
     let status = home.run(&["status", "--demo", "--json"]).json();
     let pid = status["daemon"]["pid"].as_u64().unwrap();
     let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else {

@@ -9,6 +9,7 @@ use crate::kit::Home;
 fn without_a_desktop_what_is_missing_is_said() {
     without_a_bus_notifications_stay_off_and_say_why();
     let (bus, home) = (Bus::start(), Home::new());
+    assert_eq!(bus.run(&home, &["settings", "list"]).code, 0);
     let status = bus.run(&home, &["status", "--json"]).json();
     assert_eq!(status["key"], "file", "a bus without a keyring means a key file");
     let refused = bus.run(&home, &["tools", "call", "send_notification", r#"{"message": "x"}"#]);

@@ -470,7 +470,7 @@ fn stop_in_the_page_ends_the_command() {
     home.run(&["tools", "enable", "shell_command"]);
     let daemon = home.start();
     let cookie = daemon.sign_in();
-    let csrf = daemon.get("/", &cookie).csrf();
+    let csrf = daemon.get("/new", &cookie).csrf();
     let post = |path: &str, more: &str| {
         let origin = format!("http://{}", daemon.address);
         let answer = daemon.send(

@@ -8,6 +8,7 @@ use axum::routing::post;
 use kai_assistant::db::DbError;
 use kai_assistant::legible::visible;
 use kai_assistant::models::store;
+use kai_assistant::{outbox, settings};
 use kai_llm::local::Server;
 use kai_words::Lang;
 use maud::{Markup, html};
@@ -78,12 +79,18 @@ pub(super) fn routes() -> Router<Web> {
     Router::new().route("/welcome/done", post(done))
 }
 
-/// Whether the start page should be the welcome: nothing is set up, and nobody has skipped it.
+/// Whether the start page should be the welcome: nobody has skipped it, and nothing was set up or waits in any other way.
 pub(in crate::web) async fn is_due(app: &App) -> Result<bool, DbError> {
     if app.home.is_demo() {
         return Ok(false);
     }
-    app.db.read(|tx| Ok(facts::recall(tx, facts::WELCOMED)?.is_none() && store::all(tx)?.is_empty())).await
+    let is_untouched = |tx: &Transaction<'_>| {
+        Ok(facts::recall(tx, facts::WELCOMED)?.is_none()
+            && settings::are_untouched(tx)?
+            && store::all(tx)?.is_empty()
+            && outbox::store::all(tx)?.is_empty())
+    };
+    app.db.read(is_untouched).await
 }
 
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {

@@ -193,8 +193,7 @@ impl<'a> Visitor<'a> {
     pub(super) fn follow(&self) -> Following {
         let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
         let place = match path.rsplit_once('/') {
-            Some(("/settings", page)) => format!("page={page}"),
-            Some(("", page @ ("ledger" | "welcome"))) => format!("page={page}"),
+            Some(("/settings", page) | ("", page @ ("ledger" | "welcome"))) => format!("page={page}"),
             Some(("", "inbox")) => "inbox=".to_owned(),
             Some(("/inbox", message)) => format!("inbox={message}"),
             Some(("/c", chat)) => format!("chat={chat}"),
