@@ -85,20 +85,22 @@ impl Caller {
     }
 
     pub(crate) fn ask<T: DeserializeOwned>(&self, call: Call) -> Result<T, Failure> {
-        let value = if let Some(stream) = socket::connect(&self.home) {
+        serde_json::from_value(self.value(call)?).map_err(|_| other_version())
+    }
+
+    fn value(&self, call: Call) -> Result<serde_json::Value, Failure> {
+        if let Some(stream) = socket::connect(&self.home) {
             let _sign = Waiting::start("Working");
             let patience = patience(&call);
-            over(stream, call, patience)?
-        } else {
-            let app = self.app()?;
-            let _sign = Waiting::start("Working");
-            runtime()?.block_on(async {
-                let answered = answer(app, call, &app.env, &Nobody).await;
-                noted::note_quietly(app).await;
-                answered
-            })?
-        };
-        serde_json::from_value(value).map_err(|_| other_version())
+            return over(stream, call, patience);
+        }
+        let app = self.app()?;
+        let _sign = Waiting::start("Working");
+        runtime()?.block_on(async {
+            let answered = answer(app, call, &app.env, &Nobody).await;
+            noted::note_quietly(app).await;
+            answered
+        })
     }
 
     /// Asks only the daemon; `None` if none is running.
@@ -141,14 +143,17 @@ impl Line<'_> {
         call: Call,
         watcher: &Arc<dyn Watcher>,
     ) -> Result<T, Failure> {
+        serde_json::from_value(self.value(call, watcher)?).map_err(|_| other_version())
+    }
+
+    fn value(&self, call: Call, watcher: &Arc<dyn Watcher>) -> Result<serde_json::Value, Failure> {
         let home = &self.caller.home;
         let Some(runtime) = &self.runtime else { return Err(other_version()) };
         // Checked for every call: a daemon may have started or stopped meanwhile.
-        let value = match socket::connect(home) {
+        match socket::connect(home) {
             Some(stream) => runtime.block_on(there(stream, call, watcher)),
             None => runtime.block_on(here(self.caller.app()?, call, watcher)),
-        };
-        serde_json::from_value(value?).map_err(|_| other_version())
+        }
     }
 }
 

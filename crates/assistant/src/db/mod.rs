@@ -42,23 +42,23 @@ impl Db {
     }
 
     /// Runs `work` in one write transaction. Afterwards all of its changes are durable, or none were made.
-    pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
+    pub fn write<T, E, F>(&self, work: F) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
     where
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        self.transact(TransactionBehavior::Immediate, work).await
+        self.transact(TransactionBehavior::Immediate, work)
     }
 
     /// Runs `work` on one consistent snapshot of the data.
-    pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
+    pub fn read<T, E, F>(&self, work: F) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
     where
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        self.transact(TransactionBehavior::Deferred, work).await
+        self.transact(TransactionBehavior::Deferred, work)
     }
 
     /// [`Db::write`] for code that may block. Must not be called on an async thread.
@@ -77,17 +77,24 @@ impl Db {
         self.now(TransactionBehavior::Deferred, work)
     }
 
-    async fn transact<T, E, F>(&self, behavior: TransactionBehavior, work: F) -> Result<T, E>
+    /// The generic part is short on purpose, here and in [`Db::now`]: it is compiled for every call of it, and there are
+    /// hundreds.
+    fn transact<T, E, F>(
+        &self,
+        behavior: TransactionBehavior,
+        work: F,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
     where
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        let db = self.clone();
-        match tokio::task::spawn_blocking(move || db.now(behavior, work)).await {
-            Ok(outcome) => outcome,
-            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-            Err(_) => Err(E::from(DbError::Stopping)),
+        let (db, outcome) = (self.clone(), Arc::new(Mutex::new(None)));
+        let kept = Arc::clone(&outcome);
+        async move {
+            blocking(Box::new(move || *lock(&kept) = Some(db.now(behavior, work)))).await?;
+            let outcome = lock(&outcome).take();
+            outcome.unwrap_or_else(|| Err(E::from(DbError::Stopping)))
         }
     }
 
@@ -99,12 +106,28 @@ impl Db {
     where
         E: From<DbError>,
     {
+        let (mut work, mut outcome) = (Some(work), None);
+        self.run(behavior, &mut |tx| {
+            outcome = work.take().map(|work| work(tx));
+            matches!(outcome, Some(Ok(_)))
+        })?;
+        outcome.unwrap_or_else(|| Err(E::from(DbError::Stopping)))
+    }
+
+    /// Runs `work` once in a transaction, which is committed if it returns true.
+    fn run(
+        &self,
+        behavior: TransactionBehavior,
+        work: &mut dyn FnMut(&Transaction<'_>) -> bool,
+    ) -> Result<(), DbError> {
         // A panic in `work` rolls its transaction back, so the connection behind a poisoned lock is still valid.
         let mut conn = lock(&self.conn);
         let before = conn.total_changes();
-        let tx = conn.transaction_with_behavior(behavior).map_err(DbError::from)?;
-        let value = work(&tx)?;
-        tx.commit().map_err(DbError::from)?;
+        let tx = conn.transaction_with_behavior(behavior)?;
+        if !work(&tx) {
+            return Ok(());
+        }
+        tx.commit()?;
         if conn.total_changes() != before {
             self.changes.send_modify(|count| *count += 1);
         }
@@ -112,7 +135,7 @@ impl Db {
             // scripts/bench counts these events: each commit waits for the disk.
             tracing::trace!("commit");
         }
-        Ok(value)
+        Ok(())
     }
 
     /// A counter that increases whenever the data changes: at once for changes through this handle and its clones, and
@@ -150,6 +173,15 @@ impl Db {
             conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         });
         folded.await.map_err(|_| DbError::Stopping)?.map_err(DbError::from)
+    }
+}
+
+/// Runs a job on a thread that may block. If it panics, so does the caller.
+async fn blocking(job: Box<dyn FnOnce() + Send>) -> Result<(), DbError> {
+    match tokio::task::spawn_blocking(job).await {
+        Ok(()) => Ok(()),
+        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+        Err(_) => Err(DbError::Stopping),
     }
 }
 

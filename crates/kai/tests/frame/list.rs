@@ -156,7 +156,10 @@ fn keys_open_the_search_and_the_sheet(browser: &Browser, daemon: &Daemon) {
     browser.press(DOWN);
     assert_ne!(browser.run("return document.querySelector('[aria-selected=true]').id"), first);
     browser.press(ESC);
-    browser.until("it to close", "return !document.getElementById('finder').open");
+    browser.until(
+        "it to close",
+        "return !document.getElementById('finder').open && document.activeElement.id !== 'finder-input'",
+    );
     browser.press("?");
     browser.until("the sheet", "return document.getElementById('shortcuts').open");
     browser.press(ESC);

@@ -172,7 +172,7 @@
   document.addEventListener("keydown", (event) => {
     const { key, code, ctrlKey, metaKey, altKey, target } = event;
     if (event.defaultPrevented || event.isComposing) return;
-    const typing = target.matches("input:not([type=range], [type=checkbox]), textarea, select");
+    const typing = target.matches("input:not([type=range], [type=checkbox], [type=radio]), textarea, select");
     const modal = finder.open || sheet.open || document.querySelector(":popover-open");
     const act =
       (ctrlKey || metaKey) && !altKey && key.toLowerCase() === "k" ? open
