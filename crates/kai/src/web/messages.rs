@@ -40,7 +40,7 @@ pub(super) fn try_demo(csrf: &str, lang: Lang) -> Markup {
         p class="quiet" { (lang.messages_demo_about()) }
         form method="post" action="/demo" data-live {
             input type="hidden" name="csrf" value=(csrf);
-            button class="primary" type="submit" data-testid="try-demo" { (lang.messages_try_demo()) }
+            button type="submit" data-testid="try-demo" { (lang.messages_try_demo()) }
         }
     }
 }
