@@ -59,6 +59,7 @@ pub use limits::{Limits, back_off};
 pub use notification::{Change, ChatLine, Shown};
 pub use packet::{Packet, Pair};
 pub use pairing::{By, Failure};
+pub(crate) use phone::{Handing, Wire};
 pub use phone::{PairedPhone, PhoneLimits};
 pub use refusal::{Refusal, Refused};
 pub use registry::Strangers;

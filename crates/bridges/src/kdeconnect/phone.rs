@@ -49,10 +49,10 @@ impl Default for PhoneLimits {
 }
 
 /// What [`Wire::send`] returns.
-pub(super) type Handing<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + Send + 'a>>;
+pub(crate) type Handing<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + Send + 'a>>;
 
 /// A connection that takes packets for one phone.
-pub(super) trait Wire: Send + Sync {
+pub(crate) trait Wire: Send + Sync {
     fn send(&self, packet: Packet) -> Handing<'_>;
 }
 
@@ -131,7 +131,8 @@ impl PairedPhone {
         self.connected_by(Arc::new(Linked { endpoint, device: self.device.clone() }))
     }
 
-    pub(super) fn connected_by(&self, wire: Arc<dyn Wire>) -> Result<(), Overflow> {
+    /// The same by any wire, such as one to a simulated phone.
+    pub(crate) fn connected_by(&self, wire: Arc<dyn Wire>) -> Result<(), Overflow> {
         self.change(|line| {
             line.wire = Some(wire);
             line.number += 1;

@@ -9,12 +9,11 @@ use kai_assistant::notifications::{NotificationSource, Sources, replying};
 use kai_assistant::outbox::door::{Door, FindAnswerable};
 use kai_assistant::sms::{ContactBook, Inbox, Poller, Received, Shelf, SmsSource};
 use kai_assistant::source::SourceId;
-use kai_bridges::simulated;
 use kai_words::said;
 
 use crate::failure::Failure;
 use crate::machine;
-use crate::machine::messages::PhoneParts;
+use crate::machine::messages::{PhoneParts, Simulated};
 use crate::phones::drivers::Features;
 use crate::phones::{Hub, Network};
 
@@ -25,21 +24,24 @@ pub(crate) struct Messages {
     pub(crate) notifications: Arc<Sources>,
     /// The network of paired phones. Only the daemon runs it.
     pub(crate) network: Hub,
-    /// The simulated phone, while the demo runs.
-    pub(crate) demo: Option<Arc<simulated::Phone>>,
-    /// The simulated notification tray, while the demo runs.
-    pub(crate) tray: Option<Arc<simulated::Tray>>,
+    /// What is simulated, while the demo runs.
+    pub(crate) demo: Option<Simulated>,
 }
 
 impl Messages {
     pub(crate) fn new(found: machine::Messages, db: &Db, clock: &Arc<dyn Clock>, door: &Door) -> Self {
-        let machine::Messages { phone, notifications, demo, tray } = found;
+        let machine::Messages { phone, notifications, demo } = found;
         let notifications = Arc::new(Sources::new(notifications));
         let phone = Phone::new(phone, db, clock, door);
         let senders = Arc::clone(&door.senders);
         let drivers = Features::new(db.clone(), Arc::clone(clock), senders, Arc::clone(&notifications));
         let network = Hub::new(db.clone(), Arc::clone(clock), Arc::new(drivers), Network::default());
-        Self { phone, notifications, network, demo, tray }
+        Self { phone, notifications, network, demo }
+    }
+
+    /// What the phone that Kai runs on is called, if it has a name: the demo's does.
+    pub(crate) fn own_name(&self) -> Option<&'static str> {
+        self.demo.as_ref().map(|_| Simulated::PRIVATE_PHONE)
     }
 
     /// What the inbox lists of them.

@@ -68,7 +68,7 @@ pub(crate) struct App {
     pub(crate) door: Door,
     /// Everything that the user received, as one list.
     pub(crate) inbox: inbox::Sources,
-    /// The mail accounts. The demo has none.
+    /// The mail accounts. The demo's is simulated.
     pub(crate) mail: Option<Mail>,
     #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
     pub(crate) messages: Messages,

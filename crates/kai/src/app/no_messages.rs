@@ -17,6 +17,11 @@ impl Messages {
         Self
     }
 
+    #[expect(clippy::unused_self, reason = "the foss edition has a demo")]
+    pub(crate) fn own_name(&self) -> Option<&'static str> {
+        None
+    }
+
     #[expect(clippy::unused_self, reason = "the foss edition has some")]
     pub(crate) fn sources(&self, _: &Arc<dyn Clock>, _: &Door) -> Vec<Box<dyn MessageSource>> {
         vec![]

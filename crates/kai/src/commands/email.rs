@@ -40,7 +40,7 @@ pub(crate) async fn answer(app: &App, call: EmailCall) -> Result<Value, Failure>
     }
 }
 
-/// The way to mail servers; the demo has none.
+/// The way to mail servers; the demo's are only there while it runs.
 fn mail(app: &App) -> Result<&Mail, Failure> {
     app.mail.as_ref().ok_or_else(|| Failure::failed(said::accounts_not_in_demo()))
 }

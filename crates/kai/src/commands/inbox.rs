@@ -6,8 +6,9 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::inbox::{
-    Fetched, Fetching, Key, Mark, Message, Need, PAGE, Page, Phones, Quote, Sources, Wanted,
+    Fetched, Fetching, Item, Key, Mark, Message, Need, PAGE, Page, Phones, Quote, Sources, Wanted,
 };
+use kai_assistant::source::SourceId;
 use rusqlite::Transaction;
 
 use crate::app::App;
@@ -30,13 +31,17 @@ pub(crate) struct Shown<T> {
 }
 
 pub(crate) async fn list(app: &App, wanted: Wanted) -> Result<Shown<Listing>, DbError> {
-    let sources = app.inbox.clone();
+    let (sources, own_name) = (app.inbox.clone(), app.messages.own_name());
     let read = move |tx: &Transaction<'_>| {
         let need = Need::Page(wanted.clone());
         let fetching = sources.fetch(tx, &need)?;
         let fetched = sources.fetched(&need);
-        let listing =
+        let mut listing =
             Listing { page: sources.page(tx, &wanted, PAGE)?, fetched, phones: sources.phones(tx)? };
+        if let Some(own) = own_name {
+            listing.phones.entry(SourceId::HERE).and_modify(|name| *name = Some(own.to_owned()));
+            listing.page.items.iter_mut().for_each(|item| name_own(item, own));
+        }
         Ok::<_, DbError>(Shown { what: listing, fetching })
     };
     app.db.read(read).await
@@ -44,14 +49,25 @@ pub(crate) async fn list(app: &App, wanted: Wanted) -> Result<Shown<Listing>, Db
 
 /// One message and whether all of it is there; no message if it is not known, or not known yet.
 pub(crate) async fn message(app: &App, key: Key) -> Result<Shown<(Option<Message>, Fetched)>, DbError> {
-    let (sources, now) = (app.inbox.clone(), app.clock.now());
+    let (sources, now, own_name) = (app.inbox.clone(), app.clock.now(), app.messages.own_name());
     let read = move |tx: &Transaction<'_>| {
         let need = Need::Message(key.clone());
         let fetching = sources.fetch(tx, &need)?;
         let fetched = sources.fetched(&need);
-        Ok::<_, DbError>(Shown { what: (one(&sources, tx, &key, now)?, fetched), fetching })
+        let mut message = one(&sources, tx, &key, now)?;
+        if let (Some(message), Some(own)) = (&mut message, own_name) {
+            name_own(&mut message.item, own);
+        }
+        Ok::<_, DbError>(Shown { what: (message, fetched), fetching })
     };
     app.db.read(read).await
+}
+
+/// Names the phone that Kai runs on as the one that received a message.
+fn name_own(item: &mut Item, own: &str) {
+    if item.phone.is_here() {
+        item.phone_name.get_or_insert_with(|| own.to_owned());
+    }
 }
 
 fn one(

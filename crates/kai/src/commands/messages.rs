@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use kai_assistant::agent::Ready;
 use kai_assistant::db::DbError;
+use kai_assistant::models::BUILT_IN;
+use kai_assistant::models::vision::Vision;
 use kai_assistant::settings::{self, Setting};
 use kai_bridges::simulated;
 use kai_words::Lang;
@@ -105,13 +107,14 @@ const NAME: &str = "Kai";
 /// How long a phone may take.
 const TELLING: Duration = Duration::from_secs(10);
 
-/// The model of the demo, which plays a script; `None` outside the demo.
-pub(crate) fn demo_model(app: &App) -> Option<Ready> {
-    let label = Lang::ENGLISH.demo_model().to_owned();
-    app.home.is_demo().then(|| Ready {
-        label,
-        local: true,
-        vision: kai_assistant::models::vision::Vision::Unknown,
-        model: Box::new(simulated::Script),
-    })
+/// The models of the demo, which play a script, each with what it stands for: one for any model, and one for a model
+/// that runs inside Kai. `None` outside the demo.
+pub(crate) fn demo_models(app: &App) -> Option<Vec<(Ready, &'static str)>> {
+    let english = Lang::ENGLISH;
+    let scripted = |(label, preset): (&str, &'static str)| {
+        let (label, vision) = (label.to_owned(), Vision::Unknown);
+        (Ready { label, local: true, vision, model: Box::new(simulated::Script) }, preset)
+    };
+    let both = [(english.demo_model(), "demo"), (english.demo_local_model(), BUILT_IN)];
+    app.home.is_demo().then(|| both.into_iter().map(scripted).collect())
 }

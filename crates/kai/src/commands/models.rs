@@ -27,8 +27,8 @@ use crate::failure::{Failure, SET_UP_A_MODEL};
 
 /// The names of the models that are known without searching for local servers.
 pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
-    if let Some(script) = messages::demo_model(app) {
-        return Ok(vec![script.label]);
+    if let Some(scripts) = messages::demo_models(app) {
+        return Ok(scripts.into_iter().map(|(script, _)| script.label).collect());
     }
     let (added, env) = (app.db.read(store::all).await?, surroundings(&app.env));
     Ok(models::candidates(&added, &env).into_iter().map(|candidate| candidate.name).collect())
@@ -127,8 +127,9 @@ pub(crate) struct Choice {
 
 /// The models that can be chosen for a chat, in their order. Does not search for servers on this computer.
 pub(crate) fn choices(tx: &Transaction<'_>, app: &App) -> Result<Vec<Choice>, DbError> {
-    if let Some(script) = messages::demo_model(app) {
-        return Ok(vec![Choice { name: script.label, local: script.local }]);
+    if let Some(scripts) = messages::demo_models(app) {
+        let choice = |(Ready { label: name, local, .. }, _)| Choice { name, local };
+        return Ok(scripts.into_iter().map(choice).collect());
     }
     let ready = models::candidates(&store::all(tx)?, &surroundings(&app.env)).into_iter();
     let ready = ready.filter(|candidate| candidate.why_not.is_none());
@@ -240,8 +241,8 @@ pub(crate) async fn connected(
     env: &CallerEnv,
     chosen: Option<&str>,
 ) -> Result<Vec<Ready>, Unready> {
-    if let Some(script) = messages::demo_model(app) {
-        return Ok(vec![script]);
+    if let Some(scripts) = messages::demo_models(app) {
+        return Ok(scripts.into_iter().map(|(script, _)| script).collect());
     }
     let mut ready = Vec::new();
     let mut unready = None;
@@ -271,17 +272,17 @@ pub(crate) async fn connected(
 }
 
 pub(crate) async fn rows(app: &App, env: &CallerEnv) -> Result<Vec<ModelRow>, DbError> {
-    if let Some(script) = messages::demo_model(app) {
-        return Ok(vec![demo_row(script.label)]);
+    if let Some(scripts) = messages::demo_models(app) {
+        return Ok(scripts.into_iter().map(|(script, preset)| demo_row(script.label, preset)).collect());
     }
     Ok(candidates(app, env).await?.into_iter().map(row).collect())
 }
 
-/// The only row of the demo's `kai models list`.
-fn demo_row(name: String) -> ModelRow {
+/// A row of the demo's `kai models list`.
+fn demo_row(name: String, preset: &str) -> ModelRow {
     ModelRow {
         name,
-        preset: "demo".to_owned(),
+        preset: preset.to_owned(),
         base_url: "none: nothing leaves".to_owned(),
         model: "script".to_owned(),
         ready: true,

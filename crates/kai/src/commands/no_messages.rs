@@ -40,6 +40,6 @@ pub(crate) async fn tell_phones(_: &App, _: Waits) -> Result<(), DbError> {
     Ok(())
 }
 
-pub(crate) fn demo_model(_: &App) -> Option<Ready> {
+pub(crate) fn demo_models(_: &App) -> Option<Vec<(Ready, &'static str)>> {
     None
 }

@@ -20,11 +20,12 @@ pub(super) async fn begin(app: &App) -> Result<(), Failure> {
     demo::prepare(app).await
 }
 
-/// Listens to notifications and to paired phones until told to stop. A demo is in no network.
+/// Listens to notifications and to paired phones until told to stop. A demo is in no network: its phone is simulated.
 pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
     let network = async {
-        if !app.home.is_demo() {
-            app.messages.network.run(stop.clone()).await;
+        match &app.messages.demo {
+            Some(demo) => app.messages.network.play(&demo.work, stop.clone()).await,
+            None => app.messages.network.run(stop.clone()).await,
         }
     };
     tokio::join!(notifications::listen_on(Arc::clone(&app), stop.clone()), network);

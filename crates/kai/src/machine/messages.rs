@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kai_assistant::clock::Clock;
 use kai_assistant::notifications::{Listener, Source};
 use kai_assistant::outbox::door::Sender;
 use kai_assistant::sms::port::SmsReader;
@@ -17,31 +18,62 @@ pub(crate) struct Messages {
     pub(crate) phone: Option<PhoneParts>,
     /// This machine's own source of other apps' notifications.
     pub(crate) notifications: Option<Arc<Source>>,
-    /// The demo's simulated phone, to deliver messages to.
-    pub(crate) demo: Option<Arc<simulated::Phone>>,
-    /// The demo's simulated tray, to post notifications to.
-    pub(crate) tray: Option<Arc<simulated::Tray>>,
+    /// What the demo is made of; `None` in a real Kai.
+    pub(crate) demo: Option<Simulated>,
+}
+
+/// Everything that the demo simulates, to make things happen there.
+#[derive(Clone)]
+pub(crate) struct Simulated {
+    /// The phone that Kai seems to run on.
+    pub(crate) phone: Arc<simulated::Phone>,
+    /// The phone that seems to be paired.
+    pub(crate) work: Arc<simulated::WiredPhone>,
+    pub(crate) tray: Arc<simulated::Tray>,
+    pub(crate) mailbox: Arc<simulated::Mailbox>,
+    /// An MCP server. Only tests look into it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the connector is the same server"))]
+    pub(crate) weather: simulated::Weather,
+}
+
+impl Simulated {
+    /// The name of the phone that Kai seems to run on.
+    pub(crate) const PRIVATE_PHONE: &str = "Private phone";
+    /// The name of the phone that seems to be paired.
+    pub(crate) const WORK_PHONE: &str = "Work phone";
+    /// The address of the mail account.
+    pub(crate) const ADDRESS: &str = "you@example.org";
+
+    /// Everything beside this phone. The clock dates what was there before the demo began.
+    pub(crate) fn beside(phone: Arc<simulated::Phone>, clock: &Arc<dyn Clock>) -> Self {
+        Self {
+            phone,
+            work: Arc::new(simulated::WiredPhone::at_work(Self::WORK_PHONE, Arc::clone(clock))),
+            tray: Arc::default(),
+            mailbox: Arc::new(simulated::Mailbox::with_inbox(Self::ADDRESS, clock.now())),
+            weather: simulated::Weather::default(),
+        }
+    }
 }
 
 impl Messages {
     pub(super) fn found(termux: &mut Programs) -> Self {
         let notifications = listener(termux).map(|it| Arc::new(Source::new(it)));
-        Self { phone: termux_phone(termux), notifications, demo: None, tray: None }
+        Self { phone: termux_phone(termux), notifications, demo: None }
     }
 }
 
 impl Machine {
-    /// The demo's machine: a simulated phone and tray and nothing else, so that nothing can be sent.
-    pub(crate) fn simulated(phone: Arc<simulated::Phone>) -> Self {
-        let (reader, sender) = (Arc::clone(&phone) as _, Arc::clone(&phone) as _);
-        let tray = Arc::new(simulated::Tray::default());
+    /// The demo's machine: what is simulated and nothing else, so that nothing can leave.
+    pub(crate) fn simulated(demo: Simulated) -> Self {
+        let (reader, sender) = (Arc::clone(&demo.phone) as _, Arc::clone(&demo.phone) as _);
+        let (mail, servers) = (Arc::clone(&demo.mailbox) as _, Arc::new(demo.weather.clone()) as _);
         let messages = Messages {
             phone: Some(PhoneParts { bridge: "simulated", reader, sender }),
-            notifications: Some(Arc::new(Source::new(Arc::clone(&tray) as _))),
-            demo: Some(phone),
-            tray: Some(tray),
+            notifications: Some(Arc::new(Source::new(Arc::clone(&demo.tray) as _))),
+            demo: Some(demo),
         };
-        Self { messages, ..Self::default() }
+        Self { messages, mail: Some(mail), servers: Some(servers), ..Self::default() }
     }
 }
 

@@ -30,9 +30,9 @@ pub(crate) struct Machine {
     pub(crate) notifier: Option<Arc<dyn Notifier>>,
     /// Runs shell commands in isolation.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
-    /// Reaches MCP servers. The demo has none.
+    /// Reaches MCP servers. The demo's are simulated.
     pub(crate) servers: Option<Arc<dyn Connector>>,
-    /// Reaches mail servers. The demo has none.
+    /// Reaches mail servers. The demo's are simulated.
     pub(crate) mail: Option<Arc<dyn MailServers>>,
     /// Where messages and notifications come from.
     pub(crate) messages: Messages,

@@ -1,5 +1,7 @@
 //! The network as the page, the commands and the daemon hold it.
 
+mod played;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -32,5 +32,13 @@ pub(super) fn ideas(toolbox: &Toolbox, values: &Values, lang: Lang) -> Vec<&'sta
 
 /// Suggestions that the demo's scripted model understands.
 pub(super) fn of_demo(lang: Lang) -> Vec<&'static str> {
-    vec![lang.chat_demo_idea_grandma(), lang.chat_demo_idea_answer(), lang.chat_demo_idea_time()]
+    vec![
+        lang.chat_demo_idea_grandma(),
+        lang.chat_demo_idea_answer(),
+        lang.chat_demo_idea_priya(),
+        lang.chat_demo_idea_mia(),
+        lang.chat_demo_idea_mail(),
+        lang.chat_demo_idea_forecast(),
+        lang.chat_demo_idea_rain(),
+    ]
 }

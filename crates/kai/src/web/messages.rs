@@ -29,9 +29,13 @@ pub(super) fn is_handed_on(path: &str) -> bool {
     demo::is_handed_on(path)
 }
 
-/// A model's name as the page shows it: the demo's own has one in every language.
+/// A model's name as the page shows it: the demo's own have one in every language.
 pub(super) fn model_name(name: &str, lang: Lang) -> &str {
-    if name == Lang::ENGLISH.demo_model() { lang.demo_model() } else { name }
+    match name {
+        name if name == Lang::ENGLISH.demo_model() => lang.demo_model(),
+        name if name == Lang::ENGLISH.demo_local_model() => lang.demo_local_model(),
+        name => name,
+    }
 }
 
 /// Offers the demo to someone who has no model yet.

@@ -19,6 +19,7 @@ use kai_bridges::simulated;
 use super::Parts;
 use crate::app::Role;
 use crate::machine::Machine;
+use crate::machine::messages::Simulated;
 
 /// The tools that draft, besides those of both editions.
 pub(super) const DRAFTING: &[&str] = &["send_sms", "reply_sms", "reply_notification"];
@@ -27,10 +28,13 @@ pub(super) fn tools(parts: &Parts<'_>) -> Vec<Entry> {
     [sms_tools(parts), notification_tools(parts)].into_iter().flatten().collect()
 }
 
-/// The demo's machine. The simulated phone only exists in the daemon.
+/// The demo's machine. What is simulated only exists in the daemon.
 pub(super) fn simulated(role: Role, clock: &Arc<dyn Clock>) -> Machine {
     match role {
-        Role::Daemon => Machine::simulated(Arc::new(simulated::Phone::with_inbox(Arc::clone(clock)))),
+        Role::Daemon => {
+            let phone = Arc::new(simulated::Phone::with_inbox(Arc::clone(clock)));
+            Machine::simulated(Simulated::beside(phone, clock))
+        }
         Role::Command => Machine::default(),
     }
 }
@@ -89,7 +93,7 @@ mod tests {
     use kai_assistant::web::{LocationServices, SearchServices, SystemResolver, Web};
 
     use super::super::Internet;
-    use super::{Arc, Clock, Machine, Role, simulated};
+    use super::{Arc, Clock, Machine, Role, Simulated, simulated};
     use crate::app::App;
 
     impl App {
@@ -100,7 +104,8 @@ mod tests {
         ) -> (Self, tempfile::TempDir) {
             let folder = tempfile::tempdir().unwrap();
             let home = Home::at(folder.path()).unwrap().demo().unwrap();
-            (Self::in_memory(home, clock, Machine::simulated(phone), Role::Daemon, &Internet::real()), folder)
+            let machine = Machine::simulated(Simulated::beside(phone, &clock));
+            (Self::in_memory(home, clock, machine, Role::Daemon, &Internet::real()), folder)
         }
 
         /// An app on this machine whose internet is one server on loopback: every page and service resolves to it.

@@ -25,7 +25,7 @@ fn the_demo_is_a_world_of_its_own() {
     assert!(sign_in.contains("kai demo link") && !sign_in.contains(" --"), "{sign_in}");
     let status = home.run(&["status", "--demo", "--json"]).json();
     assert_eq!((&status["demo"], &status["sms"]["bridge"]), (&json!(true), &json!("simulated")), "{status}");
-    assert_eq!(status["sms"]["sources"].as_array().map(Vec::len), Some(1), "{status}");
+    assert_eq!(status["sms"]["sources"].as_array().map(Vec::len), Some(2), "{status}");
     let pair = home.type_at("phones pair --demo", "");
     assert!(pair.code == 1 && pair.out.contains("Not in the demo"), "{pair:?}");
 
@@ -37,6 +37,36 @@ fn the_demo_is_a_world_of_its_own() {
     assert_eq!(which, "Kai is not running. The demo is; stop it: kai stop --demo\n");
     assert_eq!(home.run(&["stop", "--demo"]).out, "Kai has stopped.\n");
     assert_eq!(daemon.ended().0, Some(0), "the demo has stopped");
+}
+
+/// Everything is made afresh at each start, and nothing is there twice.
+#[test]
+fn a_demo_that_starts_again_doubles_nothing() {
+    let home = Home::new();
+    for _ in 0..2 {
+        let daemon = Daemon::start(kai(home.path()).args(["serve", "--demo", "--port", "0"]));
+        let found = || demo(&home, &["sms", "search", "stand-up", "--json"]).json();
+        wait_for("the work phone's message", || found() != json!([]));
+        assert_eq!(found().as_array().map(Vec::len), Some(1), "{}", found());
+        let named = |what: &str, name: &str| {
+            let rows = demo(&home, &[what, "list", "--json"]).json();
+            rows.as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row[name].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(named("phones", "name"), ["Work phone"]);
+        assert_eq!(named("email", "address"), ["you@example.org"]);
+        assert_eq!(named("mcp", "name"), ["weather"]);
+        assert_eq!(named("models", "name").len(), 2);
+        let mails = demo(&home, &["email", "search", "three photos", "--json"]).json();
+        assert_eq!(mails["emails"].as_array().map(Vec::len), Some(1), "{mails}");
+        demo(&home, &["ask", "Answer Priya at work"]);
+        assert_eq!(named("drafts", "to"), ["+15550166"]);
+        home.run(&["stop", "--demo"]);
+        assert_eq!(daemon.ended().0, Some(0));
+    }
 }
 
 /// A command in the demo's own home.

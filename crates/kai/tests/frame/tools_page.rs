@@ -253,7 +253,8 @@ fn every_other_page_is_the_demos(browser: &Browser, daemon: &Daemon) {
         ("/inbox", "demo-inbox", "Parcel locker 12"),
         ("/settings/tools", "demo-tools", "Not in the demo: it doesn’t touch your machine."),
         ("/settings/models", "demo-models", "In your own Kai you add models here."),
-        ("/settings/phones", "demo-phones", "A simulated phone"),
+        ("/settings/phones", "demo-phones", "Both phones are simulated."),
+        ("/settings/mcp", "demo-mcp", "This server is simulated."),
         ("/ledger", "demo-ledger", "bytes to demo"),
     ] {
         open(browser, daemon, path);

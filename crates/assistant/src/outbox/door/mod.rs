@@ -274,7 +274,7 @@ pub struct Door {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
     pub senders: Arc<Senders>,
-    /// `None` in a Kai without mail, such as the demo.
+    /// `None` in a Kai without mail.
     pub mailer: Option<Arc<dyn Mailer>>,
     pub answerable: FindAnswerable,
     /// How many messages are being sent right now.

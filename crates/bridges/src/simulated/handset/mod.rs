@@ -2,6 +2,7 @@
 //! tests and the demo decide what happens on it.
 
 mod memory;
+mod wired;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,6 +24,7 @@ use crate::kdeconnect::{
 };
 
 pub use memory::{Press, Reply, SendFate};
+pub use wired::WiredPhone;
 
 use memory::{Memory, NewMessage, Post};
 
@@ -51,8 +53,7 @@ pub enum OnPairing {
 impl HandsetSetup {
     /// A handset of version 8 that only this machine can reach. Its id follows from its name.
     pub fn local(name: &str, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let hash = hex::encode(&Sha256::digest(name.as_bytes())[..16]);
-        let id = DeviceId::parse(&hash).unwrap_or_else(|| DeviceId::from_random([0; 16]));
+        let id = id_of(name);
         let credentials = Credentials::make(&id, clock.now()).map_err(OpenError::Credentials)?;
         Ok(Self {
             name: name.to_owned(),
@@ -77,6 +78,12 @@ impl HandsetSetup {
             outgoing: capabilities.outgoing,
         }
     }
+}
+
+/// The id that follows from a name.
+fn id_of(name: &str) -> DeviceId {
+    let hash = hex::encode(&Sha256::digest(name.as_bytes())[..16]);
+    DeviceId::parse(&hash).unwrap_or_else(|| DeviceId::from_random([0; 16]))
 }
 
 /// A simulated phone. It leaves the network when it is dropped.

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArg {
-    /// Use the demo: a simulated phone and a scripted model, in its own folder inside the home
+    /// Use the demo: simulated phones and mail and scripted models, in its own folder inside the home
     #[arg(long, global = true, help_heading = "Global options")]
     demo: bool,
 }

@@ -35,7 +35,7 @@ pub(crate) async fn answer(app: &App, call: DraftsCall) -> Result<Value, Failure
 
 /// All drafts, oldest first.
 pub(crate) async fn list(app: &App) -> Result<Vec<DraftRow>, DbError> {
-    let (now, zone, here) = (app.clock.now(), app.clock.zone(), Phones::has_own(app));
+    let (now, zone, here) = (app.clock.now(), app.clock.zone(), Phones::own(app));
     let rows = move |tx: &Transaction<'_>| {
         let phones = Phones::stored(tx, here)?;
         let row = |draft: &Draft| Ok(rows::row(&phones, draft, name_of(tx, draft)?.as_ref(), &zone));
@@ -45,7 +45,7 @@ pub(crate) async fn list(app: &App) -> Result<Vec<DraftRow>, DbError> {
 }
 
 async fn row_of(app: &App, draft: Draft) -> Result<DraftRow, DbError> {
-    let (zone, here) = (app.clock.zone(), Phones::has_own(app));
+    let (zone, here) = (app.clock.zone(), Phones::own(app));
     let row = move |tx: &Transaction<'_>| {
         let phones = Phones::stored(tx, here)?;
         Ok::<_, DbError>(rows::row(&phones, &draft, name_of(tx, &draft)?.as_ref(), &zone))

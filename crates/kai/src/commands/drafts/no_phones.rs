@@ -15,11 +15,11 @@ use crate::call::drafts::{DraftPhone, OnPhone};
 pub(super) struct Phones;
 
 impl Phones {
-    pub(super) fn has_own(_: &App) -> bool {
-        false
+    pub(super) fn own(_: &App) -> Option<()> {
+        None
     }
 
-    pub(super) fn stored(_: &Transaction<'_>, _: bool) -> Result<Self, DbError> {
+    pub(super) fn stored(_: &Transaction<'_>, _: Option<()>) -> Result<Self, DbError> {
         Ok(Self)
     }
 

@@ -16,18 +16,25 @@ use crate::call::drafts::{DraftPhone, OnPhone};
 
 /// The phones that drafts may leave by.
 pub(super) struct Phones {
-    /// Kai runs on a phone, or with the simulated one.
-    here: bool,
+    /// The phone that Kai runs on, if it does, or the simulated one.
+    here: Option<Own>,
     paired: Vec<Phone>,
+}
+
+/// The phone that Kai runs on.
+#[derive(Clone, Copy)]
+pub(super) struct Own {
+    name: Option<&'static str>,
 }
 
 impl Phones {
     /// Whether Kai runs on a phone is known without the store, which may be asked from elsewhere.
-    pub(super) fn has_own(app: &App) -> bool {
-        app.messages.phone.inbox.is_some() || app.door.senders.has(SourceId::HERE)
+    pub(super) fn own(app: &App) -> Option<Own> {
+        let is_there = app.messages.phone.inbox.is_some() || app.door.senders.has(SourceId::HERE);
+        is_there.then(|| Own { name: app.messages.own_name() })
     }
 
-    pub(super) fn stored(tx: &Transaction<'_>, here: bool) -> Result<Self, DbError> {
+    pub(super) fn stored(tx: &Transaction<'_>, here: Option<Own>) -> Result<Self, DbError> {
         Ok(Self { here, paired: phones::store::all(tx)? })
     }
 
@@ -40,9 +47,10 @@ impl Phones {
         if draft.channel == Channel::Email {
             return None;
         }
-        let known = if draft.phone.is_here() { self.here } else { self.of(draft).is_some() };
-        let several = self.paired.len() + usize::from(self.here) > 1;
-        let name = self.of(draft).map(|phone| phone.name.clone());
+        let known = if draft.phone.is_here() { self.here.is_some() } else { self.of(draft).is_some() };
+        let several = self.paired.len() + usize::from(self.here.is_some()) > 1;
+        let own = || self.here.and_then(|own| own.name).filter(|_| draft.phone.is_here());
+        let name = self.of(draft).map(|phone| phone.name.clone()).or_else(|| own().map(str::to_owned));
         (several || !known && !draft.phone.is_here()).then_some(DraftPhone { source: draft.phone, name })
     }
 

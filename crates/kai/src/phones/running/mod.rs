@@ -365,7 +365,7 @@ impl<'a> Running<'a> {
 }
 
 /// What a phone may be used for: what is on for it, under the switches for all.
-fn in_force(on: Switches, values: &Values) -> Switches {
+pub(in crate::phones) fn in_force(on: Switches, values: &Values) -> Switches {
     let sends = values.on(&SMS_SEND_ENABLED);
     Switches {
         read_sms: on.read_sms && values.on(&SMS_ENABLED),

@@ -17,9 +17,7 @@ pub(super) async fn cards(app: &App) -> Result<Vec<Card>, Failure> {
         let found_by = Lang::found_by_notifications;
         cards.push((Page::Agent, "notifications", Lang::notifications_label, found_by));
     }
-    if !app.home.is_demo() {
-        cards.push((Page::Phones, "paired", Lang::paired_label, Lang::found_by_paired));
-        cards.push((Page::Phones, "pair", Lang::pairing_label, Lang::found_by_pair));
-    }
+    cards.push((Page::Phones, "paired", Lang::paired_label, Lang::found_by_paired));
+    cards.push((Page::Phones, "pair", Lang::pairing_label, Lang::found_by_pair));
     Ok(cards)
 }

@@ -8,7 +8,7 @@ use crate::web::settings::Page;
 /// A card of the settings: the page that it is on, the id of its element, its title, and more words that find it.
 pub(super) type Card = (Page, &'static str, Label, Label);
 
-/// The card for mail accounts, which the demo has not.
+/// The card for mail accounts, which a Kai without mail has not.
 pub(super) const EMAIL: Card = (Page::Agent, "email", Lang::accounts_label, Lang::found_by_email);
 
 const CARDS: &[Card] = &[

@@ -25,7 +25,7 @@ pub(super) fn routes() -> Router<Web> {
         .route("/settings/local/delete", post(delete))
 }
 
-/// The card, if Kai can run models itself. The demo only uses its scripted model.
+/// The card, if Kai can run models itself. The demo only uses its scripted models.
 pub(super) async fn region(ctx: &PageContext<'_>) -> Result<Option<Region>, Failure> {
     if !local::HAS_ENGINE || ctx.web.app.home.is_demo() {
         return Ok(None);

@@ -41,7 +41,7 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
     let rows = models::rows(&ctx.web.app, &ctx.web.app.env).await?;
     let mut regions = vec![Region::card("models", ctx.lang.models_list(), list(ctx, &rows))];
     regions.extend(local::region(ctx).await?);
-    // The demo only uses its scripted model.
+    // The demo only uses its scripted models.
     let add = if ctx.web.app.home.is_demo() {
         html! { p { (ctx.lang.models_demo()) } }
     } else {

@@ -53,8 +53,13 @@ pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failur
     };
     Ok(vec![
         Region::card(LIST, lang.mcp_label(), list(ctx, &rows, &tools)),
-        Region::card(ADD, lang.mcp_add(), adding(ctx)),
+        Region::card(ADD, lang.mcp_add(), if app.home.is_demo() { in_demo(lang) } else { adding(ctx) }),
     ])
+}
+
+/// The demo's server is simulated, and no other can be added there.
+fn in_demo(lang: Lang) -> Markup {
+    html! { p data-testid="mcp-demo" { (lang.mcp_demo()) } }
 }
 
 fn list(ctx: &PageContext<'_>, rows: &[ServerRow], tools: &[McpToolRow]) -> Markup {

@@ -61,7 +61,24 @@ impl House {
 
     /// On this machine, whose clock is ours.
     pub(super) fn on(machine: impl FnOnce(Arc<ManualClock>) -> Machine) -> Self {
-        Self::built(machine, |_| {})
+        Self::built(on_machine(machine), |_| {})
+    }
+
+    /// A demo, as it is when its daemon has just started.
+    #[cfg(feature = "foss")]
+    pub(super) fn demo() -> Self {
+        let with_phone = |clock: Arc<ManualClock>| {
+            let phone = kai_bridges::simulated::Phone::with_inbox(clock.clone());
+            App::with_phone(clock, Arc::new(phone))
+        };
+        let house = Self::built(with_phone, |_| {});
+        house.wait(crate::demo::prepare(&house.app)).unwrap();
+        let (app, stop) = (Arc::clone(&house.app), house.stop.clone());
+        house.runtime.spawn(async move {
+            let work = &app.messages.demo.as_ref().unwrap().work;
+            app.messages.network.play(work, stop).await;
+        });
+        house
     }
 
     /// On a machine that has nothing, in a network of phones that only this machine can reach.
@@ -74,7 +91,7 @@ impl House {
     #[cfg(feature = "foss")]
     pub(super) fn with_phones_within(limits: kai_bridges::kdeconnect::Limits) -> Self {
         let network = |app: &mut App| app.messages.network = super::phones::loopback(app, limits);
-        let house = Self::built(|_| Machine::default(), network);
+        let house = Self::built(on_machine(|_| Machine::default()), network);
         let (app, stop) = (Arc::clone(&house.app), house.stop.clone());
         house.runtime.spawn(async move { app.messages.network.run(stop).await });
         house
@@ -89,15 +106,15 @@ impl House {
     /// On a machine that has nothing, with something else about the app.
     #[cfg(feature = "local")]
     pub(super) fn with(change: impl FnOnce(&mut App)) -> Self {
-        Self::built(|_| Machine::default(), change)
+        Self::built(on_machine(|_| Machine::default()), change)
     }
 
-    fn built(machine: impl FnOnce(Arc<ManualClock>) -> Machine, change: impl FnOnce(&mut App)) -> Self {
+    fn built(app: impl FnOnce(Arc<ManualClock>) -> (App, TempDir), change: impl FnOnce(&mut App)) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.unwrap();
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let inside = runtime.enter();
-        let (mut app, folder) = App::on(clock.clone(), machine(Arc::clone(&clock)), Role::Daemon);
+        let (mut app, folder) = app(Arc::clone(&clock));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let origin = format!("http://{address}");
@@ -246,6 +263,13 @@ impl House {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }
+}
+
+/// An app on this machine.
+fn on_machine(
+    machine: impl FnOnce(Arc<ManualClock>) -> Machine,
+) -> impl FnOnce(Arc<ManualClock>) -> (App, TempDir) {
+    |clock| App::on(clock.clone(), machine(clock), Role::Daemon)
 }
 
 impl Drop for House {

@@ -4,6 +4,8 @@
 mod agent;
 mod attach;
 mod chat;
+#[cfg(feature = "foss")]
+mod demo;
 mod document;
 mod door;
 #[cfg(feature = "foss")]

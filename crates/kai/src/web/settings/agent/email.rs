@@ -25,7 +25,7 @@ use crate::web::{icons, reply};
 
 const CARD: &str = "email";
 
-/// The card; `None` in a Kai without mail, such as the demo.
+/// The card; `None` in a Kai without mail. The demo's account is simulated, and no other can be added there.
 pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failure> {
     let app = &ctx.web.app;
     if app.mail.is_none() {
@@ -44,7 +44,11 @@ pub(super) async fn card(ctx: &PageContext<'_>) -> Result<Option<Region>, Failur
             }
             @if is_on && !rows.is_empty() { (reading(ctx, &rows, polling)) }
         }
-        @if is_on { div class="part" { (adding(ctx, rows.is_empty())) } }
+        @if app.home.is_demo() {
+            div class="part" { p data-testid="email-demo" { (ctx.lang.accounts_demo()) } }
+        } @else if is_on {
+            div class="part" { (adding(ctx, rows.is_empty())) }
+        }
         div class="part" { (super::code_redaction(ctx, CARD)) }
     };
     Ok(Some(Region::card(CARD, ctx.lang.accounts_label(), content).testid("email-card")))

@@ -17,12 +17,10 @@ use crate::web::settings::context::PageContext;
 use crate::web::settings::parts::Region;
 use crate::web::state::Web;
 
-/// The cards of paired phones. The demo has none: it does not touch the network.
+/// The cards of paired phones. The demo has one that is simulated, and pairs no other: it does not touch the network.
 pub(super) async fn paired(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
-    if ctx.web.app.home.is_demo() {
-        return Ok(vec![]);
-    }
-    Ok(vec![list::card(ctx).await?, pairing::card(ctx)])
+    let pairing = if ctx.web.app.home.is_demo() { pairing::not_in_demo(ctx) } else { pairing::card(ctx) };
+    Ok(vec![list::card(ctx).await?, pairing])
 }
 
 pub(super) fn routes() -> Router<Web> {

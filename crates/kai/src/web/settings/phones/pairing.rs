@@ -34,6 +34,12 @@ pub(super) fn card(ctx: &PageContext<'_>) -> Region {
     Region::card(CARD, ctx.lang.pairing_label(), content).testid("pair-card")
 }
 
+/// The card in the demo, whose phones are all there.
+pub(super) fn not_in_demo(ctx: &PageContext<'_>) -> Region {
+    let content = html! { p { (ctx.lang.demo_pairing()) } };
+    Region::card(CARD, ctx.lang.pairing_label(), content).testid("pair-card")
+}
+
 /// Asks whether the phone shows the key, large enough to be compared at arm's length.
 fn comparing(ctx: &PageContext<'_>, pairing: &Pairing) -> Markup {
     let answers = html! {
