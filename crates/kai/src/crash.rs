@@ -45,7 +45,7 @@ fn report(panic: &PanicHookInfo<'_>) -> String {
     let thread = std::thread::current();
     format!(
         "Kai {} at {place}, thread {}\n\n{}\n",
-        env!("CARGO_PKG_VERSION"),
+        env!("KAI_VERSION"),
         thread.name().unwrap_or("?"),
         Backtrace::force_capture()
     )

@@ -14,11 +14,13 @@ mod getting;
 mod guests;
 mod key;
 mod ledger;
+mod man;
 mod markdown;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 mod messages;
 #[cfg(feature = "foss")]
 mod notifications;
+mod opening;
 #[cfg(feature = "foss")]
 mod pairing;
 #[cfg(feature = "foss")]
@@ -37,7 +39,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use kai_assistant::agent::conversation::ConversationId;
-use kai_assistant::device::Place;
 use kai_assistant::device::alarm::AlarmId;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models;
@@ -60,7 +61,7 @@ use crate::call::signin::{Revoked, SignInLink};
 use crate::caller::Caller;
 use crate::cli::asking::Cli;
 use crate::cli::getting::FileChoice;
-use crate::commands::{doctor, visit};
+use crate::commands::doctor;
 use crate::daemon::{self, Listen};
 use crate::failure::Failure;
 use crate::home::{self, Keys};
@@ -85,6 +86,9 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     let command = meant(args.command, args.serve)?;
     if let Command::Completions { shell } = command {
         return completing::script(shell);
+    }
+    if let Command::Man { folder } = &command {
+        return man::write(Args::command(), folder);
     }
     if let Command::Sandbox { part } = &command {
         return crate::commands::shell::play(part);
@@ -168,7 +172,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Messages(command) => messages::run(ask, command),
         Command::Ledger(command) => ask.ledger(command),
         Command::Link { revoke_all } => ask.link(revoke_all),
-        Command::Open { page } => ask.open(page.meant()),
+        Command::Open { page, start } => opening::open(ask, page.meant(), start),
         Command::Export { file, sections, secrets } => transfer::export(ask, &file, sections, secrets),
         Command::Import { file, sections, replace, preview, yes, no_secrets } => {
             let how = transfer::How { replace, preview, yes, no_secrets };
@@ -178,6 +182,7 @@ fn carry_out(ask: &Cli, command: Command) -> Result<ExitCode, Failure> {
         Command::Service(command) => service::run(ask, command),
         Command::Key(command) => key::run(&ask.caller.home, ask.caller.keys, &command, ask.json),
         Command::Completions { shell } => completing::script(shell),
+        Command::Man { folder } => man::write(Args::command(), &folder),
         Command::Sandbox { part } => crate::commands::shell::play(&part),
         Command::Leash => Ok(kai_bridges::mcp::hold_leash()),
         Command::Model => Ok(crate::machine::engine::work()),
@@ -445,14 +450,6 @@ impl Cli {
         let state = if on { "enabled" } else { "disabled" };
         let said = format!("{} is now {state}.\n", out::visible(&tool));
         self.show(Call::ToolsSwitch { tool, on }, |_: &SettingRow| said)
-    }
-
-    fn open(&self, place: Place) -> Result<ExitCode, Failure> {
-        // Only the daemon has a page, so only it can answer this.
-        let opened: Option<()> = self.caller.ask_daemon(Call::Open { place })?;
-        opened.ok_or_else(visit::not_running)?;
-        self.print(&json!({"opened": place.name()}), |_| "Opened Kai in your browser.\n".to_owned());
-        Ok(ExitCode::SUCCESS)
     }
 
     fn link(&self, revoke_all: bool) -> Result<ExitCode, Failure> {

@@ -165,6 +165,32 @@ fn remove_boot(ask: &Cli, folders: &Folders) -> Result<ExitCode, Failure> {
     Ok(say_removed(ask, true))
 }
 
+/// Starts the service if the user has enabled it for this home. False if there is none.
+pub(super) fn start_if_enabled(home: &Home) -> Result<bool, Failure> {
+    if machine::in_termux() || systemctl(&["is-enabled", "--quiet", NAME]).is_err() {
+        return Ok(false);
+    }
+    let folders = Folders::here()?;
+    let unit = [folders.unit(), PathBuf::from(PACKAGED.0)].into_iter().find(|unit| unit.exists());
+    let text = unit.and_then(|unit| std::fs::read_to_string(unit).ok()).unwrap_or_default();
+    if !starts(&text, home, &folders) {
+        return Ok(false);
+    }
+    systemctl(&["start", NAME])?;
+    Ok(true)
+}
+
+/// Whether the unit starts a Kai that uses this home.
+fn starts(unit: &str, home: &Home, folders: &Folders) -> bool {
+    let Some(line) = unit.lines().find(|line| line.starts_with("ExecStart=")) else { return false };
+    let Ok(exec) = exec_start(Path::new("kai"), home, folders) else { return false };
+    match exec.strip_prefix("ExecStart=kai") {
+        Some(" serve") => line.ends_with(" serve") && !line.contains(" --home "),
+        Some(arguments) => line.ends_with(arguments),
+        None => false,
+    }
+}
+
 /// The program to start: ourselves, by the path that stays when links change.
 fn program(home: &Home) -> Result<PathBuf, Failure> {
     if home.is_demo() {
@@ -317,6 +343,16 @@ mod tests {
                 && !unit.contains("/usr/bin/kai serve")
         );
         assert_eq!(unit.lines().count(), UNIT.lines().count());
+    }
+
+    #[test]
+    fn a_unit_is_for_one_home() {
+        let folders = Folders { home: "/home/me".into(), config: "/home/me/.config".into() };
+        let of = |unit: &str, dir: &str| starts(unit, &Home { dir: dir.into() }, &folders);
+        let usual = "/home/me/.local/share/kai";
+        assert!(of(UNIT, usual) && !of(UNIT, "/srv/other") && !of("", usual));
+        let other = with_line(UNIT, "ExecStart=", "ExecStart=/x/kai --home /srv/other serve");
+        assert!(of(&other, "/srv/other") && !of(&other, usual) && !of(&other, "/srv/third"));
     }
 
     #[test]

@@ -66,6 +66,36 @@ fn the_terminal_shows_a_short_link_what_is_missing_and_no_log() {
 }
 
 #[test]
+fn open_can_start_kai() {
+    let (home, programs) = (Home::new(), Home::new());
+    let xdg_open = programs.path().join("xdg-open");
+    std::fs::write(&xdg_open, "#!/bin/sh\necho \"$1\" >> \"${0%/*}/opened\"\n").unwrap();
+    std::fs::set_permissions(&xdg_open, PermissionsExt::from_mode(0o755)).unwrap();
+    let opened = || std::fs::read_to_string(programs.path().join("opened")).unwrap_or_default();
+    let open = |words: &[&str]| -> Done {
+        let mut command = kai(home.path());
+        let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
+        command.env("PATH", path).env("DISPLAY", ":9").arg("open").args(words).output().unwrap().into()
+    };
+    open(&[]).refused(1, "Kai is not running");
+    for times in 1..=2 {
+        let done = open(&["--start"]);
+        assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
+        wait_for("the browser to open", || opened().lines().count() == times);
+    }
+    assert!(opened().lines().all(|link| link.contains("/login?token=")), "{}", opened());
+    let log = home.path().join("logs/daemon.log");
+    assert_eq!(std::fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.contains("ready") && !text.contains("token="), "{text}");
+    assert_eq!(home.run(&["stop"]).out, "Kai has stopped.\n");
+
+    // What the daemon says when it cannot start is what the person reads.
+    std::fs::write(home.path().join("kai.db"), "no store").unwrap();
+    open(&["--start"]).refused(1, "Kai could not start. ");
+}
+
+#[test]
 fn looking_at_an_empty_place_creates_nothing() {
     let folder = Home::new();
     let nowhere = folder.path().join("none/kai");

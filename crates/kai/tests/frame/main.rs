@@ -65,6 +65,7 @@ mod no_desktop;
 mod notifications;
 #[cfg(feature = "foss")]
 mod notify;
+mod packaging;
 #[cfg(feature = "foss")]
 mod page;
 #[cfg(all(target_os = "linux", feature = "foss"))]

@@ -33,7 +33,7 @@ use crate::terminal::{input, out};
 #[derive(Debug, Parser)]
 #[command(
     name = "kai",
-    version,
+    version = env!("KAI_VERSION"),
     max_term_width = 100,
     after_help = "\
 Examples:
@@ -204,11 +204,14 @@ pub(super) enum Command {
         revoke_all: bool,
     },
     /// Open Kai's page in your browser, signed in
-    #[command(after_help = "Examples:\n  kai open\n  kai open heartbeat")]
+    #[command(after_help = "Examples:\n  kai open\n  kai open heartbeat\n  kai open --start")]
     Open {
         /// Which page to open
         #[arg(value_enum, default_value_t = Page::Chat)]
         page: Page,
+        /// Start Kai first if it is not running; it keeps running in the background
+        #[arg(long)]
+        start: bool,
     },
     /// Start Kai automatically when you log in, or stop doing so
     #[command(
@@ -268,6 +271,12 @@ pub(super) enum Command {
     Completions {
         /// Which shell to print it for
         shell: Shell,
+    },
+    /// Write the manual pages, for packages
+    #[command(name = "__man", hide = true)]
+    Man {
+        /// The folder to write them to
+        folder: PathBuf,
     },
     /// For Kai's own use when it runs a command
     #[command(name = "__sandbox", hide = true)]
