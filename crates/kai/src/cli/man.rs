@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::builder::PossibleValue;
 use clap::{Arg, Command};
 use jiff::Timestamp;
 
@@ -154,7 +155,7 @@ fn choices(arg: &Arg) -> String {
     let possible = arg.get_possible_values();
     let takes = arg.is_positional() || arg.get_action().takes_values();
     let names: Vec<&str> =
-        possible.iter().filter(|value| takes && !value.is_hide_set()).map(|value| value.get_name()).collect();
+        possible.iter().filter(|value| takes && !value.is_hide_set()).map(PossibleValue::get_name).collect();
     let usual: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     let mut said = String::new();
     if !names.is_empty() {
@@ -177,8 +178,9 @@ fn paragraph(part: &str, level: &str) -> String {
     let is_page = level == ".SH";
     if matches!(first, "Example:" | "Examples:") {
         let heading = if is_page { ".SH EXAMPLES\n" } else { ".PP\n" };
-        let lines: String = rest.lines().map(|line| format!("{}\n", text(line.trim_start()))).collect();
-        return format!("{heading}.RS 4\n.nf\n{lines}.fi\n.RE\n");
+        let lines: Vec<String> = rest.lines().map(|line| text(line.trim_start())).collect();
+        let lines = lines.join("\n");
+        return format!("{heading}.RS 4\n.nf\n{lines}\n.fi\n.RE\n");
     }
     match part.strip_prefix("Exit codes: ").filter(|_| is_page) {
         Some(codes) => format!(".SH EXIT STATUS\n{}\n", text(codes)),

@@ -32,8 +32,9 @@ fn prefix(named: Option<PathBuf>) -> PathBuf {
 
 /// The name of the phone's time zone.
 fn zone(getprop: &Path) -> Option<String> {
-    let asked = Command::new(getprop).arg("persist.sys.timezone").stdin(Stdio::null()).stderr(Stdio::null());
-    let printed = asked.output().ok().filter(|printed| printed.status.success())?;
+    let mut asking = Command::new(getprop);
+    asking.arg("persist.sys.timezone").stdin(Stdio::null()).stderr(Stdio::null());
+    let printed = asking.output().ok().filter(|printed| printed.status.success())?;
     String::from_utf8(printed.stdout).ok().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
