@@ -11,6 +11,10 @@ pub enum Detail {
     Closed,
     #[error("the host name is unknown")]
     UnknownHost,
+    #[error("this system has no name server; write a line such as \"nameserver 192.168.1.1\" into {0}")]
+    NoNameServer(Box<str>),
+    #[error("no name server could answer; check the network and {0}")]
+    NameServersSilent(Box<str>),
     #[error("nothing is listening there")]
     NothingListens,
     #[error("the connection was cut")]

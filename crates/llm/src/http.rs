@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
 use crate::detail::{Detail, Hint};
+use crate::names::{NameError, Resolver};
 use crate::{ModelError, refusal};
 
 /// Timeouts, and the largest answer to read.
@@ -177,6 +179,7 @@ fn builder(roots: Arc<RootCertStore>) -> Result<ClientBuilder, rustls::Error> {
     let tls = tls(roots)?;
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
+        .dns_resolver(Resolver)
         // A redirected POST would become a GET, or send the key to another server.
         .redirect(redirect::Policy::none())
         // This crate does not read the environment, and a model on this machine is not behind a proxy.
@@ -322,6 +325,9 @@ fn failed(url: &Url, error: &reqwest::Error, limits: &Limits) -> ModelError {
 }
 
 fn root_cause(error: &reqwest::Error) -> Detail {
+    if let Some(cause) = causes(error).find_map(|cause| cause.downcast_ref().map(no_addresses)) {
+        return cause;
+    }
     let last = || causes(error).last().map(ToString::to_string).unwrap_or_default();
     causes(error).find_map(plain_cause).unwrap_or_else(|| last().into())
 }
@@ -366,6 +372,15 @@ fn certificate_fault(why: &rustls::CertificateError) -> Detail {
     }
 }
 
+fn no_addresses(why: &NameError) -> Detail {
+    let file = |path: &Path| path.to_string_lossy().into();
+    match why {
+        NameError::NotAName | NameError::Unknown => Detail::UnknownHost,
+        NameError::NoServer { file: path } => Detail::NoNameServer(file(path)),
+        NameError::NoAnswer { file: path } => Detail::NameServersSilent(file(path)),
+    }
+}
+
 fn plain_cause(error: &(dyn Error + 'static)) -> Option<Detail> {
     if error.to_string().contains("dns error") {
         return Some(Detail::UnknownHost);
@@ -381,6 +396,7 @@ fn plain_cause(error: &(dyn Error + 'static)) -> Option<Detail> {
 
 #[cfg(test)]
 mod tests {
+    use reqwest::dns::{Name, Resolve, Resolving};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;
@@ -418,6 +434,33 @@ mod tests {
         assert!(http.0.secure.set(build(roots.into(), http.limits()).unwrap()).is_ok());
         let mut answer = http.post(&url, HeaderMap::new(), b"hello".to_vec()).await.unwrap();
         assert_eq!((answer.status(), answer.words().await.as_str()), (200, "hi"));
+    }
+
+    /// Fails every lookup.
+    struct Fails(NameError);
+
+    impl Resolve for Fails {
+        fn resolve(&self, _: Name) -> Resolving {
+            let error = io::Error::from(self.0.clone());
+            Box::pin(async move { Err(error.into()) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_without_addresses_is_told_with_its_reason() {
+        let file = || "/etc/resolv.conf".into();
+        for (error, expected) in [
+            (NameError::Unknown, Detail::UnknownHost),
+            (NameError::NoServer { file: file() }, Detail::NoNameServer("/etc/resolv.conf".into())),
+            (NameError::NoAnswer { file: file() }, Detail::NameServersSilent("/etc/resolv.conf".into())),
+        ] {
+            let client = client_builder().unwrap().dns_resolver(Fails(error)).build().unwrap();
+            let http = Http::new(Limits::default());
+            assert!(http.0.plain.set(client).is_ok());
+            let url = Url::parse("http://model.example/v1").unwrap();
+            let failed = http.get(&url, HeaderMap::new()).await.err().unwrap();
+            assert_eq!(failed, ModelError::Network { at: "model.example".to_owned(), cause: expected });
+        }
     }
 
     #[tokio::test]

@@ -23,6 +23,7 @@ mod incoming;
 pub mod local;
 mod message;
 mod model;
+pub mod names;
 mod offered;
 mod openai;
 mod picture;

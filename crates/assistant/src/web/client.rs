@@ -32,15 +32,15 @@ pub trait Resolver: Send + Sync + 'static {
     fn lookup(&self, host: String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 }
 
-/// Uses the operating system's resolver.
+/// Looks up names as everything else in Kai does.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemResolver;
 
 impl Resolver for SystemResolver {
     fn lookup(&self, host: String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
         Box::pin(async move {
-            let found = tokio::net::lookup_host((host, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
+            let found = kai_llm::names::lookup(&host, 0).await?;
+            Ok(found.into_iter().map(|address| address.ip()).collect())
         })
     }
 }

@@ -3,14 +3,14 @@
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
 
-use tokio::net::lookup_host;
+use kai_llm::names;
 
 use super::identity::PORTS;
 
 /// Finds the address that somebody typed. Without a port it is the one that phones prefer.
 pub async fn typed_address(text: &str) -> io::Result<SocketAddr> {
     let (host, port) = host_and_port(text).ok_or(io::ErrorKind::InvalidInput)?;
-    lookup_host((host, port)).await?.next().ok_or_else(|| io::ErrorKind::NotFound.into())
+    names::lookup(host, port).await?.into_iter().next().ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// Takes host and port apart. `None` if that cannot be an address.

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use kai_assistant::email::account::{Security, Server};
 use kai_assistant::email::port::Why;
+use kai_llm::names::{self, NameError};
 use kai_words::{Said, said};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -56,9 +57,8 @@ impl Dial {
 
     async fn addresses(&self, name: &ServerName<'_>, port: u16) -> Result<Vec<SocketAddr>, Why> {
         let name = name.to_str();
-        let found = timeout(self.limits.resolve, lookup_host((name.as_ref(), port)));
-        let found = found.await.map_err(|_| Why::Silent)?.map_err(|_| Why::NameNotFound)?;
-        let found: Vec<SocketAddr> = found.collect();
+        let found = timeout(self.limits.resolve, names::lookup(&name, port));
+        let found = found.await.map_err(|_| Why::Silent)?.map_err(|error| no_addresses(&error))?;
         if found.is_empty() { Err(Why::NameNotFound) } else { Ok(found) }
     }
 }
@@ -73,6 +73,16 @@ fn name(host: &str) -> Result<ServerName<'static>, Why> {
         Ok(url::Host::Ipv4(address)) => Ok(ServerName::from(IpAddr::from(address))),
         Ok(url::Host::Ipv6(address)) => Ok(ServerName::from(IpAddr::from(address))),
         Err(_) => Err(Why::NameNotFound),
+    }
+}
+
+/// Why a name has no addresses. A system that can ask nobody says what to do about it.
+fn no_addresses(error: &io::Error) -> Why {
+    match NameError::of(error) {
+        Some(why @ (NameError::NoServer { .. } | NameError::NoAnswer { .. })) => {
+            Why::NotReached(why.to_string())
+        }
+        Some(NameError::NotAName | NameError::Unknown) | None => Why::NameNotFound,
     }
 }
 
@@ -117,5 +127,26 @@ fn fault(why: &rustls::CertificateError) -> Said {
         Fault::UnknownIssuer => said::mail_certificate_issuer(),
         Fault::NotValidForName | Fault::NotValidForNameContext { .. } => said::mail_certificate_name(),
         other => said::mail_certificate_other(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_without_name_servers_is_not_taken_for_a_wrong_name() {
+        let file = || "/etc/resolv.conf".into();
+        for (error, expected) in [
+            (NameError::Unknown.into(), None),
+            (io::ErrorKind::NotFound.into(), None),
+            (NameError::NoServer { file: file() }.into(), Some("nameserver 192.168.1.1")),
+            (NameError::NoAnswer { file: file() }.into(), Some("/etc/resolv.conf")),
+        ] {
+            match (no_addresses(&error), expected) {
+                (Why::NotReached(why), Some(says)) => assert!(why.contains(says), "{why}"),
+                (why, _) => assert_eq!((why, expected), (Why::NameNotFound, None)),
+            }
+        }
     }
 }

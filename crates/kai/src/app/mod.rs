@@ -108,7 +108,9 @@ impl Running {
 pub(crate) const ON_A_NETWORK: &str = "anyone on that network can read your chats and take over your session. Use a \
                                        tunnel, or HTTPS in front of it (README, \"From another device\").";
 
-const PLATFORM: &str = if cfg!(target_os = "android") { "Android (Termux)" } else { std::env::consts::OS };
+fn platform() -> &'static str {
+    if crate::machine::android::is_here() { "Android (Termux)" } else { std::env::consts::OS }
+}
 
 /// What kind of process opens the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +135,7 @@ impl App {
         level: Level,
     ) -> Driver<'a> {
         let (db, clock, toolbox) = (&self.db, self.clock.as_ref(), &self.toolbox);
-        Driver { db, clock, toolbox, models, face, kind, level, shown: &[], platform: PLATFORM }
+        Driver { db, clock, toolbox, models, face, kind, level, shown: &[], platform: platform() }
     }
 
     /// A timestamp as commands print it: local time with its UTC offset.

@@ -96,6 +96,7 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
         return Ok(kai_bridges::mcp::hold_leash());
     }
     crate::crash::leave_no_dump();
+    crate::machine::android::settle_in();
     let keys = Keys { passphrase_fd: args.passphrase_fd };
     let not_yet = home::not_yet(args.home.as_deref()).filter(|_| command.only_looks());
     let caller = if let Some(home) = not_yet {

@@ -1,5 +1,6 @@
 //! Detects, once at the start, what this machine offers to the tools: a phone, notifications, a sandbox, a browser.
 
+pub(crate) mod android;
 #[cfg_attr(not(feature = "local"), path = "no_engine.rs")]
 pub(crate) mod engine;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
@@ -108,8 +109,11 @@ fn folder_of(program: &str) -> Option<PathBuf> {
 
 /// The sandbox for shell commands. It is only probed when needed, because that takes a moment.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-#[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn sandbox(home: &Home) -> Option<Arc<dyn Sandbox>> {
+    // Android may end a process that so much as asks the kernel for a sandbox.
+    if android::is_here() {
+        return None;
+    }
     let bubblewrap = folder_of("bwrap").map(|folder| folder.join("bwrap"));
     Some(Arc::new(kai_bridges::sandbox::Guarded::new(bubblewrap, std::env::temp_dir(), home.dir.clone())))
 }

@@ -15,6 +15,7 @@ use super::peer::{self, Ends};
 use super::state::Web;
 use crate::app::sessions::{SESSION_LIFE, Session, Token, is_for_own_user, redeem};
 use crate::failure::Failure;
+use crate::machine;
 use crate::places::Peer;
 
 /// Is this a path on our own page? Anything else could turn a sign-in link into a redirect to another site.
@@ -115,7 +116,7 @@ fn who(ends: Option<Ends>) -> Peer {
 /// hides the arguments of one app's programs from other apps, and those arguments are why this check exists; so on
 /// Android the link alone is enough.
 fn is_own_user(ends: Option<Ends>) -> bool {
-    if cfg!(target_os = "android") {
+    if machine::android::is_here() {
         return true;
     }
     match ends.map(peer::uid).transpose() {

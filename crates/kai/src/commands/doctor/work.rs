@@ -1,6 +1,7 @@
 //! Checks what Kai does automatically and what that needs: heartbeats, tasks, the ledger, web search, the
 //! clock.
 
+use std::io;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ use kai_assistant::settings::{
     WEB_SEARCH_TAVILY_KEY,
 };
 use kai_words::Lang;
+use tokio::net::TcpStream;
 
 use super::Check;
 use crate::app::App;
@@ -57,13 +59,16 @@ async fn server(rows: &[ModelRow]) -> Option<Check> {
     let url: axum::http::Uri = row.base_url.parse().ok()?;
     let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
     let host = url.host()?.trim_matches(['[', ']']).to_owned();
-    let connecting = tokio::time::timeout(PATIENCE, tokio::net::TcpStream::connect((host.as_str(), port)));
-    if matches!(connecting.await, Ok(Ok(_))) {
+    if matches!(tokio::time::timeout(PATIENCE, connected(&host, port)).await, Ok(Ok(_))) {
         return None;
     }
     let says = format!("nothing answers at {host}:{port}, the address of {}", row.name);
     let next = format!("Start the server, or change its address: kai models add {} --help", row.preset);
     Some(Check::broken("model server", says, Some(next)))
+}
+
+async fn connected(host: &str, port: u16) -> io::Result<TcpStream> {
+    TcpStream::connect(kai_llm::names::lookup(host, port).await?.as_slice()).await
 }
 
 /// Warns if requests to a remote model are not encrypted, so that others on the network could read them.
