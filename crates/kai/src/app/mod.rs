@@ -70,7 +70,6 @@ pub(crate) struct App {
     pub(crate) inbox: inbox::Sources,
     /// The mail accounts. The demo's is simulated.
     pub(crate) mail: Option<Mail>,
-    #[cfg_attr(not(feature = "foss"), expect(dead_code, reason = "this edition has none"))]
     pub(crate) messages: Messages,
     /// The download of a model, if any.
     pub(crate) downloads: Arc<Downloads>,
