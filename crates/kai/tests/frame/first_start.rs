@@ -77,6 +77,15 @@ fn looking_at_an_empty_place_creates_nothing() {
         assert!(status.json()["key"].is_null() && status.json()["daemon"]["running"] == false);
         assert!(run(place, &["status"]).out.contains("does not exist yet"));
         assert_eq!(run(place, &["stop"]).out, "Kai is not running.\n");
+        let doctor = run(place, &["doctor", "--json"]);
+        assert_eq!((doctor.code, doctor.err.as_str()), (0, ""), "{doctor:?}");
+        let checks = doctor.json();
+        let check =
+            |name: &str| checks.as_array().unwrap().iter().find(|check| check["name"] == name).cloned();
+        assert_eq!(check("home").unwrap()["verdict"], "note");
+        assert_eq!(check("disk").unwrap()["verdict"], "fine", "{doctor:?}");
+        assert!(["key", "store", "ledger"].into_iter().all(|name| check(name).is_none()), "{doctor:?}");
+        assert!(run(place, &["doctor"]).out.contains("does not exist yet"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{}", place.display());
     }
     assert_eq!(run(&nowhere, &["memory", "list"]).code, 0);

@@ -286,7 +286,7 @@ pub(super) enum Command {
 impl Command {
     /// Whether it shows something of a home and never has to create one.
     pub(super) fn only_looks(&self) -> bool {
-        matches!(self, Self::Status | Self::Stop | Self::Service(_))
+        matches!(self, Self::Status | Self::Doctor | Self::Stop | Self::Service(_))
     }
 }
 

@@ -18,15 +18,11 @@ use crate::failure::Failure;
 const LOW_SPACE: u64 = 100 * 1024 * 1024;
 
 pub(crate) async fn examine(app: &App, env: &CallerEnv) -> Vec<Check> {
-    let mut checks = vec![
-        home(app),
-        key(app),
-        store(app).await,
-        space(app),
-        zone(app),
-        daemon(app),
-        model(app, env).await,
-    ];
+    let mut checks = vec![home(app)];
+    if exists(app) {
+        checks.extend([key(app), store(app).await]);
+    }
+    checks.extend([space(app), zone(app), daemon(app), model(app, env).await]);
     checks.push(shell(app).await);
     checks.extend(messages::checks(app).await);
     checks.extend(email::checks(app).await);
@@ -45,8 +41,17 @@ pub(crate) fn broken(checks: &[Check]) -> bool {
     checks.iter().any(|check| check.verdict == Verdict::Broken)
 }
 
+/// Whether there is a home. Otherwise the checks are about the one that Kai would create.
+fn exists(app: &App) -> bool {
+    app.home.key_file().exists()
+}
+
 fn home(app: &App) -> Check {
-    Check::fine("home", app.home.dir.display().to_string())
+    let dir = app.home.dir.display();
+    if exists(app) {
+        return Check::fine("home", dir.to_string());
+    }
+    Check::note("home", format!("{dir} does not exist yet"), "Kai creates it when it starts: kai")
 }
 
 fn private(app: &App) -> Option<Check> {
@@ -83,7 +88,9 @@ async fn store(app: &App) -> Check {
 }
 
 fn space(app: &App) -> Check {
-    match rustix::fs::statvfs(&app.home.dir).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)) {
+    // A home that does not exist yet will be on the disk of the nearest folder that does.
+    let dir = app.home.dir.ancestors().find(|folder| folder.exists()).unwrap_or(&app.home.dir);
+    match rustix::fs::statvfs(dir).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)) {
         Ok(free) if free < LOW_SPACE => {
             Check::note("disk", format!("only {} MB free", free / 1_000_000), "Free some space.")
         }

@@ -5,14 +5,14 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use axum::routing::post;
 use kai_assistant::home::KeyKind;
-use kai_assistant::settings::{ALLOWED_HOSTS, LANGUAGE, THEME};
+use kai_assistant::settings::{ALLOWED_HOSTS, LANGUAGE, OPEN_BROWSER, THEME};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
 use super::context::{Page, PageContext};
 use super::fields::{Choice, Field, choice_on_page, field};
 use super::form::Form;
-use super::parts::{Region, fact, plain};
+use super::parts::{Region, Switch, fact, plain, switch};
 use super::transfer;
 use crate::app::App;
 use crate::call::Call;
@@ -95,6 +95,10 @@ fn signing_in(ctx: &PageContext<'_>, (sessions, links): (i64, i64)) -> Markup {
                 button type="submit" data-testid="revoke-all" { (lang.general_revoke()) }
             }))
         }
+        (switch(ctx, "signin", &Switch {
+            setting: &OPEN_BROWSER, label: lang.general_open_browser(), help: lang.general_open_browser_help(),
+            testid: "open-browser-toggle",
+        }))
         (field(ctx, "signin", &Field {
             setting: &ALLOWED_HOSTS, label: lang.general_hosts(), help: lang.general_hosts_help(), testid: "allowed-hosts",
         }))

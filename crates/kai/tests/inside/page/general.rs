@@ -40,6 +40,22 @@ fn theme_and_language_are_chosen() {
 }
 
 #[test]
+fn the_page_need_not_open_when_kai_starts() {
+    let house = House::new();
+    let mut visitor = house.visitor(GENERAL);
+    assert_eq!(visitor.attributes("open-browser-toggle", "aria-checked"), ["true"]);
+    for (checked, label) in
+        [("false", "Open this page when Kai starts"), ("true", "Diese Seite beim Start öffnen")]
+    {
+        assert!(visitor.says(label), "{label}");
+        visitor.press("open-browser-toggle");
+        assert_eq!(visitor.attributes("open-browser-toggle", "aria-checked"), [checked]);
+        assert_eq!(house.get_setting("open_browser"), checked);
+        visitor.press("language-de");
+    }
+}
+
+#[test]
 fn a_link_made_here_signs_another_browser_in_and_all_can_be_signed_out() {
     let house = House::new();
     let mut visitor = house.visitor(GENERAL);
