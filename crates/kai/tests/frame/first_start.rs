@@ -114,7 +114,7 @@ fn looking_at_an_empty_place_creates_nothing() {
             |name: &str| checks.as_array().unwrap().iter().find(|check| check["name"] == name).cloned();
         assert_eq!(check("home").unwrap()["verdict"], "note");
         assert_eq!(check("disk").unwrap()["verdict"], "fine", "{doctor:?}");
-        assert!(["key", "store"].into_iter().all(|name| check(name).is_none()), "{doctor:?}");
+        assert!(["key", "store", "ledger"].into_iter().all(|name| check(name).is_none()), "{doctor:?}");
         assert!(run(place, &["doctor"]).out.contains("does not exist yet"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{}", place.display());
     }

@@ -144,6 +144,9 @@ async fn errands(app: &App) -> Result<Option<Check>, DbError> {
 }
 
 async fn whole_ledger(app: &App) -> Result<Option<Check>, DbError> {
+    if !super::exists(app) {
+        return Ok(None);
+    }
     let found = ledger::check(app).await?;
     if let Some(why) = found.note_unread {
         let next = "Unlock the desktop keyring, then: kai ledger verify";
