@@ -90,7 +90,7 @@ async fn by_datagram(server: SocketAddr, question: &Question<'_>) -> io::Result<
     let socket = UdpSocket::bind((unspecified(server.ip()), 0)).await?;
     socket.connect(server).await?;
     socket.send(&question.bytes()).await?;
-    let mut datagram = [0; DATAGRAM];
+    let mut datagram = vec![0; DATAGRAM];
     loop {
         let length = socket.recv(&mut datagram).await?;
         if let Some(answer) = read(question, &datagram[..length]) {

@@ -38,7 +38,7 @@ pub fn look_up_by(own: Own) {
 /// The addresses of a host, for connections to this port. Addresses and `localhost` leave this machine in no case.
 pub async fn lookup(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     match OWN.get() {
-        // Boxed: it holds buffers, and few systems need it.
+        // It is large, and few systems need it.
         Some(own) => Box::pin(own.lookup(host, port)).await,
         None => own::system(host, port).await,
     }

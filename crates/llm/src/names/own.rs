@@ -30,7 +30,7 @@ struct Files {
 }
 
 /// Where the addresses of a name come from.
-enum Source {
+pub(super) enum Source {
     System,
     Hosts(Vec<IpAddr>),
     Servers(Servers),
@@ -77,7 +77,7 @@ impl Own {
         if found.is_empty() { Err(NameError::Unknown) } else { Ok(found) }
     }
 
-    async fn source(&self, host: &str) -> io::Result<Source> {
+    pub(super) async fn source(&self, host: &str) -> io::Result<Source> {
         let (files, host) = (Arc::clone(&self.0), host.to_owned());
         spawn_blocking(move || files.source(&host)).await.map_err(io::Error::other)
     }
