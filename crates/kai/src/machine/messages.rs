@@ -31,8 +31,7 @@ pub(crate) struct Simulated {
     pub(crate) work: Arc<simulated::WiredPhone>,
     pub(crate) tray: Arc<simulated::Tray>,
     pub(crate) mailbox: Arc<simulated::Mailbox>,
-    /// An MCP server. Only tests look into it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the connector is the same server"))]
+    /// An MCP server.
     pub(crate) weather: simulated::Weather,
 }
 
