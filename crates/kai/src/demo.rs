@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kai_assistant::db::DbError;
 use kai_assistant::email;
 use kai_assistant::heartbeat::Why;
@@ -95,7 +95,7 @@ async fn pair_work_phone(app: &App, demo: &Simulated) -> Result<SourceId, Failur
     let source = app.db.write(paired).await?;
     demo.work.receive(
         "+15550166",
-        "Can we move tomorrow's stand-up to ten? The dentist got me at nine.",
+        "Can we move tomorrow's stand-up to ten? I have the dentist at nine.",
         now,
     );
     Ok(source)
@@ -114,8 +114,9 @@ async fn bring_mail(app: &App, demo: &Simulated) -> Result<(), Failure> {
     let account = app.db.write(added).await.map_err(|why| Failure::failed(why.to_string()))?;
     // The first look only notes what is there already.
     for arriving in [&[][..], &MAILS] {
-        for mail in arriving {
-            demo.mailbox.receive(mail, now);
+        for (minutes, mail) in arriving {
+            let ago = SignedDuration::from_mins(*minutes);
+            demo.mailbox.receive(mail, now.checked_sub(ago).unwrap_or(now));
         }
         let looked = mail.poller.poll(account.source).await;
         looked.map_err(|why| Failure::failed(why.said()))?;
@@ -123,27 +124,36 @@ async fn bring_mail(app: &App, demo: &Simulated) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The mails that arrive when the demo begins, oldest first.
-const MAILS: [NewMail<'static>; 3] = [
-    NewMail {
-        from: ("Harbour Bank", "no-reply@harbour.example"),
-        subject: "Your sign-in code",
-        text: "Your one-time code is 604 211. It expires in 10 minutes. Nobody from the bank will ask for it.\n",
-        bulk: false,
-    },
-    NewMail {
-        from: ("Night Train Weekly", "news@nighttrain.example"),
-        subject: "Five routes for the long weekend",
-        text: "Sleep through three borders and wake up by the sea. This week: five routes, one of them new.\n",
-        bulk: true,
-    },
-    NewMail {
-        from: ("Mia Lindqvist", "mia@example.com"),
-        subject: "Our three photos",
-        text: "Hi!\n\nThe print shop needs our photos by Thursday. I'd take the harbour, the bridge and the market. \
+/// The mails that arrived when the demo begins: minutes ago, and what.
+const MAILS: [(i64, NewMail<'static>); 3] = [
+    (
+        48,
+        NewMail {
+            from: ("Harbour Bank", "no-reply@harbour.example"),
+            subject: "Your sign-in code",
+            text: "Your one-time code is 604 211. It expires in 10 minutes. Nobody from the bank will ask for it.\n",
+            bulk: false,
+        },
+    ),
+    (
+        31,
+        NewMail {
+            from: ("Night Train Weekly", "news@nighttrain.example"),
+            subject: "Five routes for the long weekend",
+            text: "Sleep through three borders and wake up by the sea. This week: five routes, one of them new.\n",
+            bulk: true,
+        },
+    ),
+    (
+        12,
+        NewMail {
+            from: ("Mia Lindqvist", "mia@example.com"),
+            subject: "Our three photos",
+            text: "Hi!\n\nThe print shop needs our photos by Thursday. I'd take the harbour, the bridge and the market. \
                Is that fine with you, or would you rather swap one?\n\nMia\n",
-        bulk: false,
-    },
+            bulk: false,
+        },
+    ),
 ];
 
 /// Adds the MCP server anew, with both of its tools approved as if the user had read them.

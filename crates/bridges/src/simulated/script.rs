@@ -71,6 +71,8 @@ enum Wish {
     AnswerPriya,
     AnswerMia,
     ReadMia,
+    /// The bank sent a one-time code, which the script does not get to see.
+    ReadBank,
     NewMail,
     RainAlert,
     Forecast,
@@ -90,6 +92,7 @@ impl Wish {
             (Self::AnswerPriya, answers && about(&["priya", "work", "arbeit", "stand-up"])),
             (Self::AnswerDinner, answers),
             (Self::ReadMia, about(&["mia "])),
+            (Self::ReadBank, about(&["bank"])),
             (Self::NewMail, about(&["mail"])),
             (Self::RainAlert, about(&["rain", "regn"]) && about(&["warn", "alert"])),
             (Self::Forecast, about(&["weather", "wetter", "rain", "regn"])),
@@ -106,6 +109,7 @@ impl Wish {
             Self::AnswerDinner => ("search_sms", json!({"query": "dinner tonight"})),
             Self::AnswerPriya => ("search_sms", json!({"query": "stand-up"})),
             Self::AnswerMia | Self::ReadMia => ("search_email", json!({"query": "Mia"})),
+            Self::ReadBank => ("search_email", json!({"query": "sign-in code"})),
             Self::NewMail => ("check_email", json!({})),
             Self::RainAlert => ("mcp_weather_set_rain_alert", json!({"day": "tomorrow"})),
             Self::Forecast => ("mcp_weather_forecast", json!({"day": "tomorrow"})),
@@ -133,7 +137,8 @@ fn after(tool: &str, result: &Value, wish: Option<Wish>) -> Reply {
         }
         ("search_email", _) if mail.is_string() => call("read_email", &json!({"id": mail})),
         ("search_sms" | "search_email", _) => says("I found nobody to answer."),
-        ("read_email", _) => says(&quoted(result)),
+        ("read_email", Some(Wish::ReadBank)) => says(&format!("{}\n\n{HIDDEN}", quoted(result))),
+        ("read_email", _) => says(&format!("{}\n\nSay “Answer Mia” for a draft.", quoted(result))),
         ("reply_sms" | "reply_email", _) => says(DRAFTED),
         ("mcp_weather_forecast", _) => says(&forecast(result)),
         ("mcp_weather_set_rain_alert", _) => says(if result["error"].is_null() {
@@ -158,6 +163,9 @@ const GRANDMA: &str = "Next week, at **7 pm at Lena's place**. Grandma turns 80.
 
 const DRAFTED: &str = "I drafted an answer. It waits for your tap; nothing was sent.";
 
+const HIDDEN: &str = "I see **[code]** where the code stands: one-time codes are for your eyes only. Open the mail in the \
+                      inbox to read it.";
+
 const FINE: &str = "Half past six is fine, see you then!";
 
 const TO_MIA: &str =
@@ -176,16 +184,24 @@ fn asked_for_ok(prompt: &str) -> Option<i64> {
 
 /// A heartbeat's report: who wrote.
 fn noticed(prompt: &str) -> String {
-    let all = prompt.lines().filter_map(|line| Some(line.strip_prefix("- **")?.split_once("**")?.0));
-    let mut who: Vec<&str> = vec![];
-    for sender in all {
-        // A mail's sender has an address, which tells a person nothing.
-        let sender = sender.split(" <").next().unwrap_or(sender);
-        if !who.contains(&sender) {
-            who.push(sender);
+    let mut all: Vec<&str> = vec![];
+    for sender in prompt.lines().filter_map(sender) {
+        if !all.contains(&sender) {
+            all.push(sender);
         }
     }
-    format!("New messages wait for you, from {}.", who.join(", "))
+    format!("New messages wait for you, from {}.", all.join(", "))
+}
+
+/// Who wrote a line of a heartbeat's prompt: a contact's name rather than a number, and a mail's sender without the
+/// address.
+fn sender(line: &str) -> Option<&str> {
+    let (who, rest) = line.strip_prefix("- **")?.split_once("**")?;
+    let name = rest.strip_prefix(" — ").and_then(|rest| rest.split([',', '(']).next()).map(str::trim);
+    match name {
+        Some(name) if who.starts_with('+') && !name.is_empty() && !name.starts_with("on ") => Some(name),
+        _ => who.split(" <").next(),
+    }
 }
 
 /// A mail, as the tool has read it.
@@ -193,11 +209,7 @@ fn quoted(mail: &Value) -> String {
     let part = |name: &str| mail[name].as_str().unwrap_or_default();
     let who = part("from").split(" <").next().unwrap_or_default();
     let lines: Vec<String> = part("text").trim().lines().map(|line| format!("> {line}")).collect();
-    format!(
-        "**{who}** writes about “{}”:\n\n{}\n\nSay “Answer Mia” for a draft.",
-        part("subject"),
-        lines.join("\n")
-    )
+    format!("**{who}** writes about “{}”:\n\n{}", part("subject"), lines.join("\n"))
 }
 
 /// What the weather server said.
@@ -253,6 +265,8 @@ mod tests {
             ("Was hat Mia gemailt?", Some(Wish::ReadMia)),
             ("Is there new mail?", Some(Wish::NewMail)),
             ("Gibt es neue Mails?", Some(Wish::NewMail)),
+            ("What code did the bank send?", Some(Wish::ReadBank)),
+            ("Welchen Code hat die Bank geschickt?", Some(Wish::ReadBank)),
             ("What will the weather be?", Some(Wish::Forecast)),
             ("Wie wird das Wetter?", Some(Wish::Forecast)),
             ("Warn me if it rains", Some(Wish::RainAlert)),
@@ -269,9 +283,10 @@ mod tests {
     #[test]
     fn a_heartbeat_names_everybody_once() {
         let prompt = "Look.\n\n## New Emails\n<<<\n- **Mia <m@x.test>** — Hi (id: 1.1.3): Yes?\n>>>\n\n## New SMS\n<<<\n\
-                      - **Jonas** (id: 7): At six, OK?\n- **Jonas** (id: 8): Or seven\n>>>";
+                      - **+15550142** — Jonas (id: 7): At six, OK?\n- **+15550142** — Jonas (id: 8): Or seven\n\
+                      - **+15550107** — on Work phone (id: 9): Parcel\n>>>\n\n## New Notifications\n- **Chat** — Alice (id: a): Hey";
         assert!(is_heartbeat(prompt) && !is_heartbeat("What is new?"));
-        assert_eq!(noticed(prompt), "New messages wait for you, from Mia, Jonas.");
+        assert_eq!(noticed(prompt), "New messages wait for you, from Mia, Jonas, +15550107, Chat.");
         assert_eq!(asked_for_ok(prompt), Some(7));
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn of_demo(lang: Lang) -> Vec<&'static str> {
         lang.chat_demo_idea_answer(),
         lang.chat_demo_idea_priya(),
         lang.chat_demo_idea_mia(),
-        lang.chat_demo_idea_mail(),
+        lang.chat_demo_idea_code(),
         lang.chat_demo_idea_forecast(),
         lang.chat_demo_idea_rain(),
     ]

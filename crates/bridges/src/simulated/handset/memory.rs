@@ -114,6 +114,11 @@ impl Memory {
         self.listeners.iter().map(|device| Post::To(device.clone(), packet.clone())).collect()
     }
 
+    /// The owner has read everything.
+    pub(super) fn read_all(&mut self) {
+        self.messages.values_mut().for_each(|message| message.read = true);
+    }
+
     pub(super) fn delete(&mut self, id: i64) -> bool {
         let Some(date) = self.ids.remove(&id) else { return false };
         if let Some(deleted) = self.messages.remove(&(date, id))

@@ -29,7 +29,7 @@ impl WiredPhone {
         Self { id, kai, clock, memory: Mutex::default(), linked: Mutex::default() }
     }
 
-    /// A phone with the messages of the last days at work, and the contacts of those who wrote them.
+    /// A phone with the messages of the last days at work, all read, and the contacts of those who wrote them.
     pub fn at_work(name: &str, clock: Arc<dyn Clock>) -> Self {
         let phone = Self::new(name, clock);
         for (name, number) in CONTACTS {
@@ -40,6 +40,7 @@ impl WiredPhone {
             let date = now.checked_sub(SignedDuration::from_hours(hours)).unwrap_or(now);
             phone.receive(from, text, date);
         }
+        lock(&phone.memory).read_all();
         phone
     }
 

@@ -102,6 +102,8 @@ fn a_mail_is_read_without_its_code_and_answered_by_a_tap() {
     let new = asked(&house, "Is there new mail?");
     assert!(new.contains("[code]") && !new.contains("604"), "{new}");
     assert!(new.contains("Mia Lindqvist") && !new.contains("Night Train"), "newsletters are counted: {new}");
+    let code = asked(&house, "What code did the bank send?");
+    assert!(code.contains("> Your one-time code is [code].") && !code.contains("604"), "{code}");
     let read = asked(&house, "What did Mia write by mail?");
     assert!(read.contains("> The print shop needs our photos by Thursday."), "{read}");
 
