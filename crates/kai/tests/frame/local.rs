@@ -22,9 +22,20 @@ fn tiny() -> Option<PathBuf> {
     None
 }
 
+/// Keeps everything that this test starts on one core. The engine takes all it may use, and its threads wait for each
+/// other in vain where other tests have the cores.
+fn on_one_core() {
+    let thread = std::fs::read_link("/proc/thread-self").unwrap();
+    let thread = thread.file_name().unwrap();
+    let told = Command::new("taskset").args(["-pc", "0"]).arg(thread).stdout(Stdio::null()).status();
+    // Without it, the test only takes longer.
+    drop(told);
+}
+
 #[test]
 fn a_model_on_this_computer_is_added_asked_killed_and_stopped() {
     let Some(file) = tiny() else { return };
+    on_one_core();
     let home = with_model(&file);
     it_answers_without_a_daemon(&home);
     let daemon = home.start();
@@ -157,6 +168,7 @@ fn removing_it_leaves_the_file_of_its_user(home: &Home, file: &Path) {
 #[test]
 fn a_private_heartbeat_sends_nothing_elsewhere() {
     let Some(file) = tiny() else { return };
+    on_one_core();
     let phone = ready();
     let far = ["--name", "far", "--base-url", "https://far.invalid/v1", "--model", "m"];
     let near = ["--name", "tiny", "--file", file.to_str().unwrap()];
