@@ -47,6 +47,8 @@ for (const e of document.querySelectorAll("body *")) {
   const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.66 && style.fontWeight >= 700);
   if (ratio < (large ? 3 : 4.5)) wrong.push(`contrast ${ratio.toFixed(2)}: ${told(e)}`);
 }
+// A list to choose from shows what is chosen.
+for (const e of document.querySelectorAll("select")) if (e.options.length && e.selectedIndex < 0) wrong.push(`nothing is chosen: ${told(e)}`);
 // Nothing sticks out to the side.
 const box = document.getElementById("banners");
 if (box && box.scrollWidth > box.clientWidth) wrong.push(`what waits is ${box.scrollWidth} px wide`);

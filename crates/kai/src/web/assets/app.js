@@ -58,7 +58,7 @@
   // A field as the server last said.
   const reset = (field) => {
     typed.delete(field);
-    if (field.localName === "select") field.value = [...field.options].find((option) => option.defaultSelected)?.value;
+    if (field.localName === "select") field.selectedIndex = Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
     else if (field.value !== field.defaultValue) field.value = field.defaultValue;
   };
 

@@ -9,6 +9,7 @@ use kai_assistant::db::DbError;
 use kai_assistant::legible::visible;
 use kai_assistant::models::store;
 use kai_assistant::{outbox, settings};
+use kai_llm::Offered;
 use kai_llm::local::Server;
 use kai_words::Lang;
 use maud::{Markup, html};
@@ -132,7 +133,7 @@ fn use_server(ctx: &PageContext<'_>, server: &Server) -> Markup {
         input type="hidden" name="preset" value=(preset.id);
         label for=(id) { (models::called(preset, lang)) }
         select id=(id) data-testid=(id) name="model" data-stays autocomplete="off" {
-            @for model in &server.models { option value=(model.id) { (visible(&model.id)) } }
+            (choices(&server.models))
         }
         p class="quiet" { (lang.models_leaves_nothing()) }
         div class="choices" {
@@ -140,6 +141,15 @@ fn use_server(ctx: &PageContext<'_>, server: &Server) -> Markup {
         }
     };
     form(ctx, "models", "/settings/models/add", "fields", &content)
+}
+
+/// The models to choose from. The first is chosen, and said to be: a page that is updated goes by that.
+fn choices(models: &[Offered]) -> Markup {
+    html! {
+        @for (n, model) in models.iter().enumerate() {
+            option value=(model.id) selected[n == 0] { (visible(&model.id)) }
+        }
+    }
 }
 
 /// The ways on: to the next step, or to the chat.
@@ -183,5 +193,19 @@ async fn done(form: Form) -> Response {
     match form.app().db.write(seen).await.map_err(|error: DbError| error) {
         Ok(()) => Redirect::to("/").into_response(),
         Err(error) => form.refuse(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_model_of_a_found_server_is_chosen() {
+        let models = ["small", "large"].map(|id| Offered { id: id.to_owned(), name: None });
+        assert_eq!(
+            choices(&models).into_string(),
+            r#"<option value="small" selected>small</option><option value="large">large</option>"#
+        );
     }
 }
