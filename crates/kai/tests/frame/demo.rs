@@ -60,7 +60,7 @@ fn a_demo_that_starts_again_doubles_nothing() {
         assert_eq!(named("email", "address"), ["you@example.org"]);
         assert_eq!(named("mcp", "name"), ["weather"]);
         assert_eq!(named("models", "name").len(), 2);
-        let mails = demo(&home, &["email", "search", "harbour", "--json"]).json();
+        let mails = demo(&home, &["email", "search", "swap", "--json"]).json();
         assert_eq!(mails["emails"].as_array().map(Vec::len), Some(1), "{mails}");
         demo(&home, &["ask", "Answer Priya at work"]);
         assert_eq!(named("drafts", "to"), ["+15550166"]);
