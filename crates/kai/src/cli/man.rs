@@ -259,7 +259,7 @@ mod tests {
         assert!(page("kai.1").contains("\\fB\\-\\-home\\fR \\fIDIR\\fR\n"), "{}", page("kai.1"));
         assert!(page("kai-ask.1").contains("\\fB\\-\\-attach\\fR \\fIFILE\\fR\n"));
         assert!(page("kai-doctor.1").contains(".SH EXIT STATUS\n0 no problems"), "{}", page("kai-doctor.1"));
-        assert!(page("kai-open.1").contains("One of: chat, heartbeat, drafts."), "{}", page("kai-open.1"));
+        assert!(page("kai-open.1").contains("One of: chat, heartbeat"), "{}", page("kai-open.1"));
     }
 
     #[test]
