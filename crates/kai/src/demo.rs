@@ -11,8 +11,8 @@ use kai_assistant::heartbeat::Why;
 use kai_assistant::home::Home;
 use kai_assistant::mcp::store as servers;
 use kai_assistant::outbox::DraftState;
+use kai_assistant::phones::Switch;
 use kai_assistant::phones::store::{self as phones, NewPhone};
-use kai_assistant::phones::{SourceId, Switch};
 use kai_assistant::settings::{self, EMAIL_ENABLED, SMS_ENABLED, SMS_SEND_ENABLED};
 use kai_assistant::{notifications as shown, pending, sms as messages};
 use kai_bridges::simulated::{NewMail, Weather};
@@ -76,7 +76,7 @@ async fn show_notification(app: &App, demo: &Simulated) -> Result<(), Failure> {
 
 /// Pairs the second phone, as if the user had compared the keys and let Kai read, send and use names there. One message
 /// came just now; the others are older.
-async fn pair_work_phone(app: &App, demo: &Simulated) -> Result<SourceId, Failure> {
+async fn pair_work_phone(app: &App, demo: &Simulated) -> Result<(), Failure> {
     let (now, device) = (app.clock.now(), demo.work.id().to_string());
     let paired = move |tx: &Transaction<'_>| {
         let (name, certificate) = (Simulated::WORK_PHONE.to_owned(), b"simulated".to_vec());
@@ -89,16 +89,15 @@ async fn pair_work_phone(app: &App, demo: &Simulated) -> Result<SourceId, Failur
         for switch in [Switch::ReadSms, Switch::SendSms, Switch::Names] {
             phones::set(tx, source, switch, true)?;
         }
-        phones::begin_reading(tx, source, now)?;
-        Ok::<_, DbError>(source)
+        phones::begin_reading(tx, source, now)
     };
-    let source = app.db.write(paired).await?;
+    app.db.write(paired).await?;
     demo.work.receive(
         "+15550166",
         "Can we move tomorrow's stand-up to ten? I have the dentist at nine.",
         now,
     );
-    Ok(source)
+    Ok(())
 }
 
 /// Adds the mail account anew, and lets three mails arrive there: from a person, from a program, and a newsletter.

@@ -73,7 +73,7 @@ impl Drop for Look<'_> {
 }
 
 impl PairedPhone {
-    pub(crate) async fn send_and_watch(&self, to: &str, text: &str) -> Result<(), SendError> {
+    pub(super) async fn send_and_watch(&self, to: &str, text: &str) -> Result<(), SendError> {
         let tapped = self.clock.now();
         if !self.allowed().send_sms {
             return Err(SendError::NotSent(said::draft_reason_sending_off()));

@@ -14,7 +14,13 @@ const PREFIX: &str = "/data/data/com.termux/files/usr";
 
 /// Whether this machine runs Android. A static build learns it only now.
 pub(crate) fn is_here() -> bool {
-    cfg!(target_os = "android") || Path::new(GETPROP).exists()
+    cfg!(target_os = "android") || found(cfg!(target_env = "musl"), Path::new(GETPROP))
+}
+
+/// A build for glibc runs on Linux whatever it finds: a Linux phone may carry Android's files beside its own, and there the
+/// sandbox stays on.
+fn found(is_static: bool, getprop: &Path) -> bool {
+    is_static && getprop.exists()
 }
 
 /// Prepares this process for a system that is not the one it was built for. Does nothing in builds that use the system's
@@ -60,6 +66,16 @@ mod tests {
             fs::set_permissions(&getprop, fs::Permissions::from_mode(0o700)).unwrap();
             assert_eq!(zone(&getprop).as_deref(), expected, "{does}");
         }
+    }
+
+    #[test]
+    fn only_a_static_build_takes_a_file_for_a_sign_of_android() {
+        let folder = tempfile::tempdir().unwrap();
+        let getprop = folder.path().join("getprop");
+        assert!(!found(true, &getprop), "nothing is there");
+        fs::write(&getprop, "").unwrap();
+        assert!(found(true, &getprop));
+        assert!(!found(false, &getprop), "this one is linked against glibc, which Android lacks");
     }
 
     #[test]

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::kdeconnect::PhoneLimits;
 
-    /// What is off is not told, what is asked for is answered, and what is sent is in its list.
+    /// What is off is not told, and what is asked for is answered. What is sent needs a tap: the demo's own tests tap.
     #[tokio::test(start_paused = true)]
     async fn it_answers_as_a_paired_phone_does() {
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
@@ -130,12 +130,6 @@ mod tests {
             threads.extend(list.messages.into_iter().map(|message| message.address.as_written().to_owned()));
         }
         assert_eq!(threads, ["+15550171", "+15550166"], "the newest of each conversation");
-        phone.send_and_watch("+15550166", "Ten is fine").await.unwrap();
-        let sent = work.sent();
-        assert_eq!(
-            (sent.len(), sent[0].to[0].as_str(), sent[0].text.as_str()),
-            (1, "+15550166", "Ten is fine")
-        );
         phone.ask(Ask::ContactList).await.unwrap();
         let listed = std::iter::from_fn(|| told.try_recv().ok());
         assert!(listed.into_iter().any(|told| matches!(told, FromPhone::ContactList(all) if all.len() == 2)));
