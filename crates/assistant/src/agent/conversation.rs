@@ -690,6 +690,13 @@ pub fn load_all(tx: &Transaction<'_>) -> Result<Vec<Whole>, DbError> {
     heads.into_iter().map(|(id, head)| with_entries(tx, id, head)).collect()
 }
 
+/// The oldest conversation after this one.
+pub fn after(tx: &Transaction<'_>, id: Option<i64>) -> Result<Option<ConversationId>, DbError> {
+    let sql = "SELECT id FROM conversations WHERE id > ?1 ORDER BY id LIMIT 1";
+    let found = tx.prepare_cached(sql)?.query_row([id.unwrap_or(i64::MIN)], |row| row.get(0));
+    Ok(found.optional()?.map(ConversationId))
+}
+
 /// A conversation with its entries; `None` if it does not exist.
 pub fn whole(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
     let sql =

@@ -187,6 +187,10 @@ async fn blocking(job: Box<dyn FnOnce() + Send>) -> Result<(), DbError> {
 
 /// Serializes a value as JSON for a column.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, DbError> {
-    serde_json::to_string(value)
-        .map_err(|e| DbError::Other(rusqlite::Error::ToSqlConversionFailure(Box::new(e))))
+    serde_json::to_string(value).map_err(not_json)
+}
+
+/// The error of a value that has no JSON.
+pub(crate) fn not_json(error: serde_json::Error) -> DbError {
+    DbError::Other(rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }

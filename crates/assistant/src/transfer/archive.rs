@@ -3,8 +3,8 @@
 
 use rusqlite::Transaction;
 use serde::Serialize;
-use serde_json::{Value, json};
 
+use super::pieces::pretty;
 use crate::db::DbError;
 use crate::phones;
 use crate::phones::port::Folder;
@@ -28,9 +28,14 @@ impl OnRequest {
         }
     }
 
-    pub(super) fn read(self, tx: &Transaction<'_>) -> Result<Value, DbError> {
+    /// The items after this one, each as JSON with its place.
+    pub(super) fn next(
+        self,
+        tx: &Transaction<'_>,
+        after: Option<i64>,
+    ) -> Result<Vec<(i64, String)>, DbError> {
         match self {
-            Self::SmsArchive => Ok(json!(messages(tx)?)),
+            Self::SmsArchive => messages(tx, after),
         }
     }
 }
@@ -47,8 +52,11 @@ struct Message {
     body: Untrusted,
 }
 
-/// All archived messages, oldest first. One-time codes are hidden as they are from a model: the file is not encrypted.
-fn messages(tx: &Transaction<'_>) -> Result<Vec<Message>, DbError> {
+/// How many messages are read at once.
+const AT_ONCE: usize = 500;
+
+/// Archived messages, oldest first. One-time codes are hidden as they are from a model: the file is not encrypted.
+fn messages(tx: &Transaction<'_>, after: Option<i64>) -> Result<Vec<(i64, String)>, DbError> {
     let (eyes, phones) = (Eyes::of_model(&settings::load(tx)?), phones::store::all(tx)?);
     let message = |stored: archive::Stored| Message {
         phone: phones.iter().find(|phone| phone.source == stored.source).map(|phone| phone.name.clone()),
@@ -60,5 +68,6 @@ fn messages(tx: &Transaction<'_>) -> Result<Vec<Message>, DbError> {
         body: eyes.see(&stored.body),
         address: stored.address,
     };
-    Ok(archive::all(tx)?.into_iter().map(message).collect())
+    let stored = archive::after(tx, after, AT_ONCE)?.into_iter();
+    stored.map(|(row, stored)| Ok((row, pretty(&message(stored))?))).collect()
 }

@@ -31,10 +31,23 @@ pub(super) fn home() -> Db {
 }
 
 pub(super) fn take(db: &Db, passphrase: Option<&Passphrase>) -> Export {
-    let (taken, secrets) = db
-        .write_now(|tx| Ok::<_, DbError>((export(tx, &Section::ALL, Timestamp::UNIX_EPOCH)?, secrets(tx)?)))
-        .unwrap();
-    passphrase.map_or(Ok(taken.clone()), |words| taken.sealed(&secrets, words)).unwrap()
+    let secrets = db.read_now(secrets).unwrap();
+    let sealed = passphrase.map(|words| secrets.sealed(words).unwrap());
+    let (text, _) = written(db, &Section::ALL, sealed.as_ref());
+    Export::parse(&text).unwrap()
+}
+
+/// The text of the exported file, and of how many pieces it is.
+pub(super) fn written(db: &Db, sections: &[Section], sealed: Option<&Sealed>) -> (String, usize) {
+    let (mut text, mut pieces, mut from) = (String::new(), 0, None);
+    loop {
+        let next = db.read_now(|tx| piece(tx, sections, from, Timestamp::UNIX_EPOCH)).unwrap();
+        text.push_str(&next.text);
+        (from, pieces) = (next.next, pieces + 1);
+        if from.is_none() {
+            return (text + &end(sealed).unwrap(), pieces);
+        }
+    }
 }
 
 pub(super) fn put(

@@ -2,7 +2,7 @@
 //!
 //! A file is read leniently: a section that cannot be parsed is reported and skipped, an unknown one is ignored, and
 //! everything else is written in one transaction. The file contains secrets only if the user asks for them, and then
-//! encrypted with a passphrase. Mail accounts are not in it: each is its password more than anything else, and adding one
+//! encrypted with a passphrase. It is written piece by piece ([`piece`]) and read at once. Mail accounts are not in it: each is its password more than anything else, and adding one
 //! signs in to its servers anyway.
 
 #[cfg(feature = "sms")]
@@ -12,6 +12,7 @@ mod archive;
 mod archive;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+mod pieces;
 mod store;
 mod tasks;
 
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::archive::OnRequest;
+pub use self::pieces::{Bookmark, Piece, end, piece};
 use crate::agent::conversation::{ConversationId, Whole};
 use crate::db::DbError;
 use crate::home::{Passphrase, Sealed};
@@ -107,22 +109,13 @@ pub struct Secrets {
     settings: BTreeMap<String, String>,
 }
 
-/// Exports the sections, without their secrets.
-pub fn export(tx: &Transaction<'_>, sections: &[Section], now: Timestamp) -> Result<Export, DbError> {
-    let mut taken = BTreeMap::new();
-    for section in sections {
-        taken.insert(section.name().to_owned(), store::read(tx, *section)?);
-    }
-    Ok(Export { kai_export: VERSION, exported_at: now.as_millisecond(), sections: taken, secrets: None })
-}
-
 /// One conversation as it may be written into a file: codes that the model was shown are redacted. `None` if it does not
 /// exist.
 pub fn conversation(tx: &Transaction<'_>, id: ConversationId) -> Result<Option<Whole>, DbError> {
     store::one(tx, id)
 }
 
-/// The secrets of this store, to be encrypted with [`Export::sealed`].
+/// The secrets of this store, to be encrypted with [`Secrets::sealed`].
 pub fn secrets(tx: &Transaction<'_>) -> Result<Secrets, DbError> {
     store::secrets(tx)
 }
@@ -152,22 +145,23 @@ impl Export {
         if export.kai_export > VERSION { Err(TransferError::Newer(export.kai_export)) } else { Ok(export) }
     }
 
-    /// Adds the secrets, encrypted with the passphrase. Deriving the key is slow on purpose, so do not call this inside
-    /// a transaction, where others would have to wait for it.
-    pub fn sealed(self, secrets: &Secrets, passphrase: &Passphrase) -> Result<Self, TransferError> {
-        let unreadable = |e: &dyn std::fmt::Display| TransferError::Unreadable(e.to_string());
-        let plain = serde_json::to_vec(secrets).map_err(|e| unreadable(&e))?;
-        let sealed = Sealed::seal(&plain, passphrase).map_err(|e| unreadable(&e))?;
-        Ok(Self { secrets: Some(sealed), ..self })
-    }
-
-    /// Decrypts the secrets; without a passphrase there are none. As slow as [`Export::sealed`].
+    /// Decrypts the secrets; without a passphrase there are none. As slow as [`Secrets::sealed`].
     pub fn opened(&self, passphrase: Option<&Passphrase>) -> Result<Secrets, TransferError> {
         let (Some(sealed), Some(passphrase)) = (&self.secrets, passphrase) else {
             return Ok(Secrets::default());
         };
         let plain = sealed.open(passphrase).map_err(|_| TransferError::WrongPassphrase)?;
         serde_json::from_slice(&plain).map_err(|e| TransferError::Unreadable(e.to_string()))
+    }
+}
+
+impl Secrets {
+    /// The secrets, encrypted with the passphrase. Deriving the key is slow on purpose, so do not call this inside a
+    /// transaction, where others would have to wait for it.
+    pub fn sealed(&self, passphrase: &Passphrase) -> Result<Sealed, TransferError> {
+        let unreadable = |e: &dyn std::fmt::Display| TransferError::Unreadable(e.to_string());
+        let plain = serde_json::to_vec(self).map_err(|e| unreadable(&e))?;
+        Sealed::seal(&plain, passphrase).map_err(|e| unreadable(&e))
     }
 }
 

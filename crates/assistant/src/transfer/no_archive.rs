@@ -1,7 +1,6 @@
 //! The twin of `archive.rs` for the edition without SMS: nothing is exported on request.
 
 use rusqlite::Transaction;
-use serde_json::Value;
 
 use crate::db::DbError;
 
@@ -15,7 +14,7 @@ impl OnRequest {
         match self {}
     }
 
-    pub(super) fn read(self, _: &Transaction<'_>) -> Result<Value, DbError> {
+    pub(super) fn next(self, _: &Transaction<'_>, _: Option<i64>) -> Result<Vec<(i64, String)>, DbError> {
         match self {}
     }
 }

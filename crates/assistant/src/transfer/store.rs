@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use kai_llm::Key;
 use rusqlite::Transaction;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::pieces::{Share, pretty};
 use super::{Import, Mode, Outcome, PlainModel, Secrets, Section, tasks};
 use crate::agent::Veil;
 use crate::agent::conversation::{self, Codes, ConversationId, Entry, FileContent, Whole};
@@ -16,15 +17,26 @@ use crate::memory::{self, Memory};
 use crate::models::{self, ConfiguredModel};
 use crate::settings::{self, Values};
 
-pub(super) fn read(tx: &Transaction<'_>, section: Section) -> Result<Value, DbError> {
+/// What an export writes next of a section: everything, or some items after this one.
+pub(super) fn share(tx: &Transaction<'_>, section: Section, after: Option<i64>) -> Result<Share, DbError> {
     Ok(match section {
-        Section::Settings => json!(settings::load(tx)?.plain()),
-        Section::Memory => json!(memory::store::all(tx)?),
-        Section::Models => json!(models::store::all(tx)?.iter().map(plain).collect::<Vec<_>>()),
-        Section::Tasks => json!(tasks::read(tx)?),
-        Section::Conversations => json!(conversations(tx)?),
-        Section::OnRequest(extra) => extra.read(tx)?,
+        Section::Settings => Share::Whole(pretty(&settings::load(tx)?.plain())?),
+        Section::Memory => Share::Whole(pretty(&memory::store::all(tx)?)?),
+        Section::Models => {
+            Share::Whole(pretty(&models::store::all(tx)?.iter().map(plain).collect::<Vec<_>>())?)
+        }
+        Section::Tasks => Share::Whole(pretty(&tasks::read(tx)?)?),
+        Section::Conversations => Share::Items(next_conversation(tx, after)?.into_iter().collect()),
+        Section::OnRequest(extra) => Share::Items(extra.next(tx, after)?),
     })
+}
+
+/// The conversation after this one, as it is exported. One at a time: it may contain pictures.
+fn next_conversation(tx: &Transaction<'_>, after: Option<i64>) -> Result<Option<(i64, String)>, DbError> {
+    let Some(id) = conversation::after(tx, after)? else { return Ok(None) };
+    let Some(whole) = conversation::whole(tx, id)? else { return Ok(None) };
+    let whole = without_codes(conversation::with_contents(tx, whole)?, &settings::load(tx)?);
+    Ok(Some((id.0, pretty(&whole)?)))
 }
 
 /// One conversation as it may be exported; `None` if it does not exist.

@@ -4,7 +4,7 @@ use kai_llm::{CallId, Key, Message, ToolCall, Usage};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::fuzz::{home, put, take};
+use super::fuzz::{home, put, take, written};
 use super::*;
 use crate::agent::conversation::{self, Codes, Entry, Whole};
 use crate::agent::listing;
@@ -285,4 +285,72 @@ fn files_that_are_none_or_too_new_are_refused() {
         assert!(refused.contains(word), "{text}: {refused}");
     }
     assert!(Export::parse("{\"kai_export\": 0}").is_ok(), "older forms are read");
+}
+
+/// A home whose conversations are more than one piece has room for.
+fn long() -> Db {
+    let db = home();
+    db.write_now(|tx| {
+        for n in 0..40 {
+            let id = conversation::create(tx, NOW)?;
+            let said = Message::user(format!("{n}: \"quoted\"\n{}", "on and on ".repeat(2_000)));
+            conversation::append(tx, id, &[said], None, NOW)?;
+        }
+        Ok::<_, DbError>(())
+    })
+    .unwrap();
+    db
+}
+
+#[test]
+fn a_long_export_comes_in_pieces_and_is_one_file() {
+    let db = long();
+    let (text, pieces) = written(&db, &Section::ALL, None);
+    assert!(pieces > 2, "{pieces} pieces of {} bytes", text.len());
+    let export = Export::parse(&text).unwrap();
+    let conversations = export.sections["conversations"].as_array().unwrap();
+    assert_eq!(conversations.len(), 40);
+    for (n, conversation) in conversations.iter().enumerate() {
+        let said = conversation["entries"][0]["message"]["text"].as_str().unwrap();
+        assert!(said.starts_with(&format!("{n}: \"quoted\"\n")), "{said:.40}");
+    }
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(text.lines().count(), serde_json::to_string_pretty(&value).unwrap().lines().count());
+}
+
+#[test]
+fn a_section_without_items_and_a_section_named_twice_are_valid_json() {
+    let (db, sections) = (home(), [Section::Tasks, Section::Conversations, Section::Tasks]);
+    let (text, pieces) = written(&db, &sections, None);
+    assert_eq!(pieces, 1);
+    assert_eq!(Export::parse(&text).unwrap().sections.keys().collect::<Vec<_>>(), ["conversations", "tasks"]);
+    assert_eq!(text.matches("\"tasks\"").count(), 1, "{text}");
+}
+
+/// What happens between two pieces: what was written stays written once, and what came is at the end.
+#[test]
+fn what_changes_between_two_pieces_doubles_nothing() {
+    let db = long();
+    let first = db.read_now(|tx| piece(tx, &[Section::Conversations], None, NOW)).unwrap();
+    db.write_now(|tx| {
+        for id in [1, 30] {
+            conversation::delete(tx, conversation::ConversationId(id))?;
+        }
+        let id = conversation::create(tx, NOW)?;
+        conversation::append(tx, id, &[Message::user("the last one")], None, NOW)
+    })
+    .unwrap();
+    let (mut text, mut from) = (first.text, first.next);
+    while let Some(place) = from {
+        let next = db.read_now(|tx| piece(tx, &[Section::Conversations], Some(place), NOW)).unwrap();
+        text.push_str(&next.text);
+        from = next.next;
+    }
+    let export = Export::parse(&(text + &end(None).unwrap())).unwrap();
+    let said = |value: &Value| {
+        value["entries"][0]["message"]["text"].as_str().unwrap().chars().take(12).collect::<String>()
+    };
+    let said: Vec<String> = export.sections["conversations"].as_array().unwrap().iter().map(said).collect();
+    assert_eq!((said.len(), said.last().map(String::as_str)), (40, Some("the last one")));
+    assert!(said[0].starts_with("0: ") && !said.iter().any(|said| said.starts_with("29: ")), "{said:?}");
 }

@@ -68,7 +68,7 @@ pub(crate) async fn answer(
         Call::ModelsAdd(new) => json(models::add(app, env, new).await?),
         Call::ModelsTest { name } => json(models::test(app, env, name.as_deref()).await?),
         Call::ModelsRemove { name } => json(models::remove(app, name).await?),
-        Call::Export { sections, passphrase } => json(transfer::export(app, &sections, passphrase).await?),
+        Call::Export(call) => json(transfer::export(app, call).await?),
         Call::Import(call) => json(transfer::import(app, call, Lang::ENGLISH).await?),
         Call::ModelsFirst { name } => json(models::first(app, name).await?),
         Call::ModelsContext { name, context } => json(models::set_context(app, env, name, &context).await?),

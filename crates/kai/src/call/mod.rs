@@ -32,7 +32,7 @@ use kai_assistant::agent::conversation::{ConversationId, Which};
 use kai_assistant::device::Place;
 use kai_assistant::device::alarm::AlarmId;
 use kai_assistant::tasks::TaskId;
-use kai_assistant::transfer::Mode;
+use kai_assistant::transfer::{Bookmark, Mode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -170,10 +170,7 @@ pub(crate) enum Call {
     ModelsRemove {
         name: String,
     },
-    Export {
-        sections: Vec<String>,
-        passphrase: Option<String>,
-    },
+    Export(ExportCall),
     Import(ImportCall),
     ModelsFirst {
         name: String,
@@ -213,6 +210,17 @@ impl Call {
     pub(crate) fn watched(&self) -> bool {
         matches!(self, Self::Ask { .. } | Self::ToolsTry { .. } | Self::Local(LocalCall::Get { .. }))
     }
+}
+
+/// A piece of a file to export.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ExportCall {
+    /// None: those that are usually exported.
+    pub(crate) sections: Vec<String>,
+    /// Encrypts the secrets. Without it, there are none in the file.
+    pub(crate) passphrase: Option<String>,
+    /// Where the piece begins, as the piece before it said.
+    pub(crate) from: Option<Bookmark>,
 }
 
 /// A file to import.

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::home::Home;
 use kai_assistant::legible::folded_line;
-use kai_assistant::transfer::{Export, Mode, Outcome};
+use kai_assistant::transfer::{Export, Mode, Outcome, Piece, Section};
 
 use super::asking::Cli;
 use crate::call::chats::ChatFile;
-use crate::call::{Call, ImportCall};
+use crate::call::{Call, ExportCall, ImportCall};
 use crate::erase;
 use crate::failure::Failure;
 use crate::home::ask_text;
@@ -26,14 +26,19 @@ pub(super) fn export(
     secrets: bool,
 ) -> Result<ExitCode, Failure> {
     let passphrase = if secrets { Some(new_passphrase()?) } else { None };
-    let taken: Export = ask.caller.ask(Call::Export { sections, passphrase })?;
+    let pieces =
+        Pieces { ask, call: Some(ExportCall { sections: sections.clone(), passphrase, from: None }) };
     if file == Path::new("-") {
-        out::json(&taken);
+        for piece in pieces {
+            out::text(&out::escaped(&piece?));
+        }
         return Ok(ExitCode::SUCCESS);
     }
-    let text = serde_json::to_string_pretty(&taken).map_err(|e| Failure::failed(e.to_string()))?;
-    write_new(file, text.as_bytes())?;
-    let names: Vec<&str> = taken.sections.keys().map(String::as_str).collect();
+    write_new(file, pieces)?;
+    let usual = || Section::ALL.map(|section| section.name().to_owned()).to_vec();
+    let mut names = if sections.is_empty() { usual() } else { sections };
+    names.sort_unstable();
+    names.dedup();
     out::note(&format!(
         "The file is not encrypted: anyone who can open it can read your {}.",
         names.join(", ")
@@ -45,6 +50,26 @@ pub(super) fn export(
     Ok(ExitCode::SUCCESS)
 }
 
+/// The pieces of an export, asked for one after the other.
+struct Pieces<'a> {
+    ask: &'a Cli,
+    /// What is asked next.
+    call: Option<ExportCall>,
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Result<String, Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let call = self.call.take()?;
+        let piece = self.ask.caller.ask(Call::Export(call.clone()));
+        Some(piece.map(|Piece { text, next }| {
+            self.call = next.map(|next| ExportCall { from: Some(next), ..call });
+            text
+        }))
+    }
+}
+
 /// `kai chats export`: prints a chat, or writes it into a new file.
 pub(super) fn export_chat(ask: &Cli, id: ConversationId, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let chat: ChatFile = ask.caller.ask(Call::ChatsExport { id })?;
@@ -53,15 +78,15 @@ pub(super) fn export_chat(ask: &Cli, id: ConversationId, file: Option<&Path>) ->
         ask.print(&chat, |chat| chat.text.lines().map(|line| shown(line) + "\n").collect());
         return Ok(ExitCode::SUCCESS);
     };
-    write_new(file, chat.text.as_bytes())?;
+    write_new(file, [Ok(chat.text.clone())])?;
     let path = file.display().to_string();
     let wrote = serde_json::json!({"id": id, "file": path});
     ask.print(&wrote, |_| format!("Exported chat {} to {}.\n", id.0, out::visible(&path)));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a new file that only its owner can read; never overwrites one.
-fn write_new(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+/// Writes a new file that only its owner can read; never overwrites one. If a piece is missing, no file is left.
+fn write_new(file: &Path, pieces: impl IntoIterator<Item = Result<String, Failure>>) -> Result<(), Failure> {
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::AlreadyExists => {
             Failure::failed(format!("{} already exists. Choose another file name.", file.display()))
@@ -69,10 +94,9 @@ fn write_new(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
         _ => Failure::failed(format!("{} could not be written: {e}.", file.display())),
     };
     let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
-    open.write_all(bytes).and_then(|()| open.sync_all()).map_err(|e| {
-        drop(fs::remove_file(file));
-        failed(e)
-    })
+    let written = pieces.into_iter().try_for_each(|piece| open.write_all(piece?.as_bytes()).map_err(failed));
+    let written = written.and_then(|()| open.sync_all().map_err(failed));
+    written.inspect_err(|_| drop(fs::remove_file(file)))
 }
 
 fn new_passphrase() -> Result<String, Failure> {

@@ -3,28 +3,32 @@
 use kai_assistant::db::DbError;
 use kai_assistant::home::Passphrase;
 use kai_assistant::settings;
-use kai_assistant::transfer::{self, Export, Import, Outcome, Secrets, Section, TransferError};
+use kai_assistant::transfer::{self, Export, Import, Outcome, Piece, Section, TransferError};
 use kai_words::{Lang, said};
-use rusqlite::Transaction;
 
 use crate::app::App;
-use crate::call::ImportCall;
+use crate::call::{ExportCall, ImportCall};
 use crate::failure::Failure;
 
-pub(crate) async fn export(
-    app: &App,
-    names: &[String],
-    passphrase: Option<String>,
-) -> Result<Export, Failure> {
-    let chosen = sections(names)?;
+/// The next piece of an export; the last one contains the secrets, if there is a passphrase for them.
+pub(crate) async fn export(app: &App, call: ExportCall) -> Result<Piece, Failure> {
+    let ExportCall { sections: names, passphrase, from } = call;
+    let chosen = sections(&names)?;
     let chosen = if chosen.is_empty() { Section::ALL.to_vec() } else { chosen };
     let now = app.clock.now();
-    let both = move |tx: &Transaction<'_>| Ok((transfer::export(tx, &chosen, now)?, transfer::secrets(tx)?));
-    let (taken, secrets): (Export, Secrets) = app.db.read(both).await.map_err(|e: DbError| e)?;
-    match passphrase.map(Passphrase::new) {
-        Some(words) => slowly(move || taken.sealed(&secrets, &words)).await,
-        None => Ok(taken),
+    let piece = app.db.read(move |tx| transfer::piece(tx, &chosen, from, now)).await;
+    let mut piece = piece.map_err(|error: DbError| error)?;
+    if piece.next.is_none() {
+        piece.text.push_str(&ending(app, passphrase).await?);
     }
+    Ok(piece)
+}
+
+async fn ending(app: &App, passphrase: Option<String>) -> Result<String, Failure> {
+    let Some(passphrase) = passphrase.map(Passphrase::new) else { return Ok(transfer::end(None)?) };
+    let secrets = app.db.read(transfer::secrets).await?;
+    let sealed = slowly(move || secrets.sealed(&passphrase)).await?;
+    Ok(transfer::end(Some(&sealed))?)
 }
 
 /// Runs the slow passphrase work on a blocking thread, so that nothing else waits for it.

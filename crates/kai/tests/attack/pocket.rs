@@ -85,7 +85,7 @@ impl Pocket {
     pub(super) async fn deliver(&self, house: &House, all: &[Delivery]) -> Vec<Delivered> {
         self.meet(house, all).await;
         let (db, now) = (&house.app.db, house.clock.now());
-        let before = db.read_now(archive::all).unwrap().len();
+        let before = db.read_now(archived).unwrap().len();
         for one in all {
             self.handset.receive(&one.from, &one.text, now).await;
             self.handset.show(shown(one, now)).await;
@@ -95,10 +95,10 @@ impl Pocket {
         let there = |tx: &Transaction<'_>| {
             let noted =
                 ids.iter().map(|id| notifications::is_shown(tx, id)).collect::<Result<Vec<_>, _>>()?;
-            Ok(archive::all(tx)?.len() == before + all.len() && noted.into_iter().all(|noted| noted))
+            Ok(archived(tx)?.len() == before + all.len() && noted.into_iter().all(|noted| noted))
         };
         until(db, "everything is delivered", there).await;
-        let mut messages = db.read_now(archive::all).unwrap();
+        let mut messages = db.read_now(archived).unwrap();
         messages.sort_by_key(|stored| stored.id);
         let messages = messages.into_iter().skip(before);
         messages.zip(ids).map(|(stored, note)| Delivered { sms: stored.id, note }).collect()
@@ -217,4 +217,9 @@ async fn until(db: &Db, what: &str, is_so: impl Fn(&Transaction<'_>) -> Result<b
         }
     };
     timeout(LONG, so).await.unwrap_or_else(|_| panic!("{what}"));
+}
+
+/// Everything in the archive, oldest first.
+fn archived(tx: &Transaction<'_>) -> Result<Vec<archive::Stored>, DbError> {
+    Ok(archive::after(tx, None, usize::MAX)?.into_iter().map(|(_, stored)| stored).collect())
 }

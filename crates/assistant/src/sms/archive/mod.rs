@@ -463,11 +463,16 @@ pub fn received(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Everything in the archive, oldest first.
-pub fn all(tx: &Transaction<'_>) -> Result<Vec<Stored>, DbError> {
-    let sql = format!("SELECT {COLUMNS} FROM sms_archive a WHERE a.body IS NOT NULL ORDER BY a.row");
-    let mut rows = tx.prepare(&sql)?;
-    Ok(rows.query_map([], stored)?.collect::<rusqlite::Result<_>>()?)
+/// What is in the archive after this row, oldest first and at most so much, each with its row.
+pub fn after(tx: &Transaction<'_>, row: Option<i64>, most: usize) -> Result<Vec<(i64, Stored)>, DbError> {
+    let mut rows = tx.prepare_cached(&format!(
+        "SELECT {COLUMNS}, a.row FROM sms_archive a
+         WHERE a.row > ?1 AND a.body IS NOT NULL ORDER BY a.row LIMIT ?2"
+    ))?;
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let rows =
+        rows.query_map(params![row.unwrap_or(i64::MIN), most], |row| Ok((row.get(7)?, stored(row)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// What a phone has sent since then, oldest first.

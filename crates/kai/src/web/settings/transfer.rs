@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
+use futures_util::stream::{self, Stream};
 use kai_assistant::legible::folded_line_in;
-use kai_assistant::transfer::{Export, Mode, Outcome, Section};
+use kai_assistant::transfer::{Export, Mode, Outcome, Piece, Section};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
@@ -20,7 +21,7 @@ use super::ephemeral::{File, Upload};
 use super::form::{Form, hidden};
 use super::parts::{form, link, plain};
 use crate::app::App;
-use crate::call::ImportCall;
+use crate::call::{ExportCall, ImportCall};
 use crate::commands::transfer;
 use crate::failure::Failure;
 use crate::web::state::Web;
@@ -95,17 +96,18 @@ pub(super) fn export_form(ctx: &PageContext<'_>) -> Markup {
 
 async fn export(form: Form) -> Response {
     match exported(&form).await {
-        Ok((name, text)) => {
+        Ok((name, body)) => {
             let kind = (header::CONTENT_TYPE, "application/json; charset=utf-8".to_owned());
             let kept = (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\""));
-            ([kind, kept], text).into_response()
+            ([kind, kept], body).into_response()
         }
         Err(failure) => form.refuse(failure),
     }
 }
 
-/// The name and content of the exported file; the content is the same as `kai export` writes.
-async fn exported(form: &Form) -> Result<(String, String), Failure> {
+/// The name and content of the exported file; the content is the same as `kai export` writes. The first piece is read
+/// before the answer begins, so that what is wrong can still be said.
+async fn exported(form: &Form) -> Result<(String, Body), Failure> {
     let sections = chosen(form);
     if sections.is_empty() {
         return Err(Failure::usage(said::transfer_choose_section()));
@@ -114,11 +116,31 @@ async fn exported(form: &Form) -> Result<(String, String), Failure> {
     if form.field("passphrase") != form.field("again") {
         return Err(Failure::usage(said::transfer_passphrases_differ()));
     }
-    let app = form.app();
-    let taken = transfer::export(app, &sections, passphrase).await?;
-    let text = serde_json::to_string_pretty(&taken).map_err(|e| Failure::failed(e.to_string()))?;
+    let app = Arc::clone(&form.web.app);
+    let call = ExportCall { sections, passphrase, from: None };
+    let first = transfer::export(&app, call.clone()).await?;
     let today = app.clock.now().to_zoned(app.clock.zone()).strftime("%Y-%m-%d").to_string();
-    Ok((format!("kai-{today}.json"), text))
+    Ok((format!("kai-{today}.json"), Body::from_stream(pieces(app, call, first))))
+}
+
+/// All pieces of an export, from the first on. A piece that cannot be read breaks the download off, and the browser says so.
+fn pieces(
+    app: Arc<App>,
+    call: ExportCall,
+    first: Piece,
+) -> impl Stream<Item = Result<String, std::io::Error>> + Send {
+    stream::try_unfold(Some(first), move |piece| {
+        let (app, call) = (Arc::clone(&app), call.clone());
+        async move {
+            let Some(Piece { text, next }) = piece else { return Ok(None) };
+            let next = match next {
+                Some(from) => Some(transfer::export(&app, ExportCall { from: Some(from), ..call }).await),
+                None => None,
+            };
+            let next = next.transpose().map_err(|failure| std::io::Error::other(failure.to_string()))?;
+            Ok(Some((text, next)))
+        }
+    })
 }
 
 pub(super) fn import_form(ctx: &PageContext<'_>) -> Markup {

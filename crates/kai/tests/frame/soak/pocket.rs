@@ -178,8 +178,8 @@ impl Pocket {
         let folder = home::Home::at(phone.home.path()).unwrap();
         let (_, key) = folder.unlock(&Unlock { keyring: None, passphrase: &|| Ok(None) }).unwrap();
         let db = open_store(&folder, &key);
-        let all = db.read_now(archive::all).unwrap();
-        all.into_iter().map(|stored| stored.body.as_written().to_owned()).collect()
+        let all = db.read_now(|tx| archive::after(tx, None, usize::MAX)).unwrap();
+        all.into_iter().map(|(_, stored)| stored.body.as_written().to_owned()).collect()
     }
 }
 
