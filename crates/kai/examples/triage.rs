@@ -12,7 +12,7 @@ use std::time::Duration;
 use kai_assistant::heartbeat::triage::{ANSWERS, blank, rank, request, signals};
 use kai_llm::{Model, Request, Scale};
 use kai_local::{Engine, Launch, Local, SUBCOMMAND};
-use measure::{Figures, Labelled, all, by_keywords, by_rank, figures, second, unseen};
+use measure::{Figures, Labelled, all, by_keywords, by_rank, figures, fresh, second, third};
 
 /// The goals, in percent.
 const MISSED: usize = 15;
@@ -68,7 +68,8 @@ async fn tried(model: &dyn Model) -> bool {
     let reached = table(&judge, "first", &all()).await;
     // The goals are for the first set; the lists of words know it best.
     table(&judge, "second", &second()).await;
-    table(&judge, "unseen", &unseen()).await;
+    table(&judge, "third", &third()).await;
+    table(&judge, "fresh", &fresh()).await;
     reached && commanded(&judge, &all()).await
 }
 
