@@ -16,6 +16,7 @@ pub mod heartbeat;
 pub mod hex;
 pub mod home;
 pub mod inbox;
+mod indexed;
 pub mod lease;
 pub mod ledger;
 pub mod legible;
@@ -107,4 +108,5 @@ pub const MIGRATIONS: &[db::Migration] = &[
     outbox::MAIL,
     email::MIGRATION,
     agent::conversation::INSTEAD,
+    email::WORDS,
 ];

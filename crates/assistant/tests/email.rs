@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use kai_assistant::clock::Clock;
+use kai_assistant::email::kept::Among;
 use kai_assistant::email::poll::{PollError, Polled};
 use kai_assistant::email::port::{Mailbox, Mark, Why};
 use kai_assistant::email::queue::QUEUE;
@@ -181,7 +182,11 @@ async fn the_draft_of_an_account_that_is_gone_fails() {
     assert!(!world.db.write_now(|tx| store::remove(tx, home)).unwrap());
     assert_eq!(world.subjects(), [""; 0]);
     let left = world.read(move |tx| {
-        Ok((kept::newest(tx, Some(home), None, 9, |_| true)?, sync::sync(tx, home)?, sync::bulk(tx, home)?))
+        Ok((
+            kept::newest(tx, Among::all(Some(home)), 9, |_| true)?,
+            sync::sync(tx, home)?,
+            sync::bulk(tx, home)?,
+        ))
     });
     assert_eq!(left, (vec![], sync::Sync::default(), 0));
     let failed = world.door.tap(tap(&world.draft())).await.unwrap();
@@ -362,7 +367,7 @@ async fn of_many_mails_the_oldest_are_dropped_and_counted_and_each_account_keeps
     let older = world.call("check_email", json!({"before": last})).await;
     assert_eq!(older["success"], true, "{older}");
     assert_ne!(older["emails"][0]["id"], last);
-    let kept = world.read(|tx| kept::newest(tx, None, None, 1_000, |_| true));
+    let kept = world.read(|tx| kept::newest(tx, Among::all(None), 1_000, |_| true));
     assert_eq!(kept.len(), 151, "what was dropped is kept all the same");
     let (result, prompt) = world.beat(vec![Says::text("A lot.")]).await;
     assert!(matches!(result, BeatResult::Ran(Outcome::Report(_))));
@@ -439,7 +444,7 @@ async fn one_time_codes_are_hidden_from_models_and_search_is_no_oracle() {
     let deep = format!("{}\nYour verification code is 771204.", "Hello there. ".repeat(120));
     world.servers.deliver(HOME, letter_from("Shop", "shop@x.test", "Order 4711", &deep));
     world.poll().await.unwrap();
-    let kept = world.read(|tx| kept::newest(tx, None, None, 9, |_| true));
+    let kept = world.read(|tx| kept::newest(tx, Among::all(None), 9, |_| true));
     assert!(kept.iter().any(|kept| kept.beginning.as_written().contains("482913")), "the user sees them");
     let (_, prompt) = world.beat(vec![Says::text("Codes.")]).await;
     let results = [
@@ -551,7 +556,7 @@ async fn what_is_kept_is_swept_and_what_was_turned_off_meanwhile_waits() {
     world.poll().await.unwrap();
     let now = world.clock.now();
     let later = |days: i64| now + SignedDuration::from_hours(24 * days);
-    let left = |world: &World| world.read(|tx| kept::newest(tx, None, None, 9, |_| true)).len();
+    let left = |world: &World| world.read(|tx| kept::newest(tx, Among::all(None), 9, |_| true)).len();
     world.db.write_now(|tx| kept::sweep(tx, later(89))).unwrap();
     assert_eq!(left(&world), 1);
     world.db.write_now(|tx| kept::sweep(tx, later(91))).unwrap();

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::account::Account;
 use super::answer::{Answered, NoAnswer};
-use super::kept::{self, Kept};
+use super::kept::{self, Among, Kept};
 use super::mailboxes::{Mailboxes, address_of};
 use super::port::{Attachment, Letter};
 use super::queue::{PREVIEW, QUEUE, Queued, shown};
@@ -142,7 +142,8 @@ impl MessageSource for EmailSource {
             return Ok(vec![]);
         }
         let (around, search) = (Around::of(tx)?, Search::new(&wanted.words));
-        let listed = kept::newest(tx, wanted.phone, Some(wanted.latest()), most, |kept| {
+        let among = Among { account: wanted.phone, until: Some(wanted.latest()), search: search.as_ref() };
+        let listed = kept::newest(tx, among, most, |kept| {
             wanted.admits(kept.received.as_millisecond(), &key(kept.id))
                 && around.is_shown(kept, wanted.show)
                 && is_found(kept, search.as_ref())

@@ -17,6 +17,7 @@ pub mod adding;
 mod answer;
 pub mod copies;
 pub mod due;
+mod index;
 pub mod kept;
 mod listed;
 pub mod mailboxes;
@@ -54,6 +55,7 @@ pub use tools::{CheckEmail, ComposeEmail, ReadEmail, ReplyEmail, SearchEmail, Se
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "email/1", sql: include_str!("../../migrations/email.sql") };
+pub(crate) use index::MIGRATION as WORDS;
 
 /// The number of the first account. Accounts are sources of messages like phones, whose numbers stay below.
 pub const FIRST_ACCOUNT: i64 = 1_000_000;

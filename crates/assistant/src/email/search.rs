@@ -31,6 +31,11 @@ impl Wanted {
         &self.text
     }
 
+    /// Its words, folded.
+    pub(super) fn words(&self) -> &[String] {
+        &self.words
+    }
+
     /// Whether it has words that could be codes, or parts of codes.
     pub(super) fn has_numbers(&self) -> bool {
         self.words.iter().any(|word| has_digit(word))

@@ -70,6 +70,7 @@ pub(super) fn polled(
     now: Timestamp,
 ) -> Result<(), DbError> {
     let Mark { validity, uid } = taken.mark;
+    kept::index_some(tx)?;
     for header in &taken.fresh {
         arrived(tx, EmailId { account, validity, uid: header.uid }, header, values, now)?;
     }

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::db::DbError;
 use crate::email::EmailId;
 use crate::email::account::Account;
-use crate::email::kept::{self, Kept};
+use crate::email::kept::{self, Among, Kept};
 use crate::email::mailboxes::Mailboxes;
 use crate::email::port::{Header, Mailbox};
 use crate::email::queue::{PREVIEW, shown};
@@ -90,7 +90,8 @@ impl SearchEmail {
         let (source, address, wanted) = (account.source, account.address.clone(), wanted.clone());
         let search = move |tx: &Transaction<'_>| {
             let hit = |kept: &Kept| Hit::kept(&address, kept);
-            let found = kept::newest(tx, Some(source), None, MOST_FOUND, |kept| {
+            let among = Among { search: Some(&wanted), ..Among::all(Some(source)) };
+            let found = kept::newest(tx, among, MOST_FOUND, |kept| {
                 let [name, subject, beginning] = hit(kept).seen(eyes);
                 wanted.is_in(&[&name, &kept.from.address, &subject, &beginning])
             })?;
