@@ -96,14 +96,19 @@ impl Reader<'_> {
         if self.is_bound_to_site(at) || self.is_keyed(at) {
             return true;
         }
+        if self.form(at) == Some(Form::Password) {
+            return !self.is_voucher(at);
+        }
         if self.is_ruled_out(at) || self.is_concluded_later(at) {
             return false;
         }
-        if self.concludes(at) {
+        if self.concludes(at) || self.is_new_of_lock(at) || self.opens_with(at) {
             return true;
         }
         match self.named_before(at) {
-            Some(name) => name == Name::Code || self.is_declared(at),
+            None if self.form(at) == Some(Form::Spelled) => self.is_dictated(at),
+            Some(Name::Code) => true,
+            Some(Name::Other) => self.is_declared(at) || self.is_dialled(at),
             None if self.form(at) == Some(Form::Loose) => self.is_declared(at),
             None => self.form(at) == Some(Form::Google) || self.is_named(at) || self.is_meant(at),
         }
@@ -118,6 +123,7 @@ impl Reader<'_> {
             || self.is_addressed(at)
             || self.is_tail(at)
             || self.is_called(at)
+            || self.is_helpline(at)
             || self.is_sender(at)
     }
 
@@ -140,8 +146,10 @@ impl Reader<'_> {
             || self.is_login(at)
             || self.is_prefixed(at)
             || self.is_of_lock(at)
+            || self.is_set_off(at)
             || self.is_marked_secret(at)
             || self.is_surrounded(at)
+            || self.is_dictated(at)
     }
 
     // ── Looking at one token ─────────────────────────────────────────────────────────────────────────────────────
@@ -189,6 +197,11 @@ impl Reader<'_> {
             four && (is_year(value) || value / 100 < 24 && value % 100 < 60)
         };
         self.written(at).split('-').all(is_like)
+    }
+
+    /// Whether this is a round number, which is an amount more often than a code: `4500`.
+    fn is_round(&self, at: usize) -> bool {
+        self.is_short(at) && value(self.written(at)).is_multiple_of(100)
     }
 
     /// Whether this looks like a flight number: two letters and a few digits, as in `BA2490`.
@@ -263,9 +276,25 @@ impl Reader<'_> {
         let vowels = written.chars().filter(|c| VOWELS.contains(*c)).count();
         let spoken =
             letters >= 4 && vowels * 3 >= letters && self.is_like_brand(at) && !self.is_introduced(at);
-        let deal = |i: usize| self.written(i) == "%" || self.roles(i).any(Roles::KIND);
+        like && spoken || self.is_voucher(at)
+    }
+
+    /// Whether this is a few letters and then digits, in a message about a discount: `BF26`, `welcome15`.
+    fn is_voucher(&self, at: usize) -> bool {
+        let letters = self.written(at).chars().take_while(|c| c.is_alphabetic()).count();
+        let like = letters >= 3 && self.written(at).chars().skip(letters).all(is_digit);
+        let deal = |i: usize| self.written(i) == "%" || self.roles(i).any(Roles::KIND.and(Roles::DEAL));
         let (from, to) = (at.saturating_sub(REACH / 2), (at + REACH / 2).min(self.tokens.len()));
-        like && (spoken || (from..to).any(deal))
+        like && (from..to).any(deal) && !self.is_of_password(at)
+    }
+
+    /// Whether the nearest name before the number is that of a password and not just of a code.
+    fn is_of_password(&self, at: usize) -> bool {
+        let inside = |i: &usize| self.kind(*i) != Kind::Stop;
+        let mut names = (0..at).rev().take(FAR).take_while(inside).map(|i| self.roles(i));
+        names
+            .find(|roles| roles.any(Roles::NAME.and(Roles::PASS)))
+            .is_some_and(|roles| roles.any(Roles::SECRET.and(Roles::PASS)))
     }
 
     /// Whether the number only says what the code is for, and the code follows: "The code for room 1204: 4821".
@@ -328,6 +357,22 @@ impl Reader<'_> {
         let mut after = (at + 1..self.tokens.len()).take(4).take_while(inside);
         let few = self.written(at).chars().filter(|c| is_digit(*c)).count() <= 5;
         few && after.any(|i| self.roles(i).any(Roles::CALLED))
+    }
+
+    /// Whether the number is one to call in doubt or after a fraud: "En cas de doute, composez le 3955". Not if the text
+    /// between names a code or a lock.
+    fn is_helpline(&self, at: usize) -> bool {
+        let few = self.written(at).chars().filter(|c| is_digit(*c)).count() <= 5;
+        let asked = |i: usize| matches!(self.written(i), "?" | "？" | "؟" | ";");
+        let inside = |i: &usize| match self.kind(*i) {
+            Kind::Stop => asked(*i),
+            Kind::Word(roles) => !roles.any(Roles::NAME.and(Roles::LOCK)),
+            kind => kind != Kind::Line,
+        };
+        let mut before = (0..at).rev().take(12).take_while(inside);
+        few && self.form(at) == Some(Form::Digits)
+            && before.any(|i| self.roles(i).any(Roles::DOUBT))
+            && self.code_after(at).is_none()
     }
 
     /// Whether the number is the sender of a code: "The code comes from 57575".
@@ -428,7 +473,7 @@ impl Reader<'_> {
                 }
                 Kind::Word(_) if roles.any(Roles::NO_CODE) && taken => taken = self.names_on(i),
                 Kind::Word(_) if roles.any(Roles::NO_CODE) && doubt.is_none() && gap.names_at_hand() => {
-                    if !self.is_introduced(at) && !roles.any(Roles::OWNER) {
+                    if !self.is_introduced(at) && !roles.any(Roles::OWNER.and(Roles::LOCK)) {
                         return Some(Name::Other);
                     }
                     doubt = Some((i, gap));
@@ -445,7 +490,8 @@ impl Reader<'_> {
     fn opens(&self, owner: usize, at: usize) -> bool {
         let guarded = (0..owner).rev().take(5).any(|i| self.roles(i).any(Roles::GUARD));
         let colon = self.before(at).is_some_and(|i| self.kind(i) == Kind::Colon);
-        let door = self.roles(owner).any(Roles::LOCK) && !colon && !self.is_like_time(at);
+        let lock = (owner..at).any(|i| self.roles(i).any(Roles::LOCK));
+        let door = lock && !colon && !self.is_like_time(at);
         self.is_introduced(at) && (self.roles(owner).any(Roles::OWNER) && guarded || door)
     }
 
@@ -454,7 +500,7 @@ impl Reader<'_> {
     fn is_requested(&self, name: usize, at: usize) -> bool {
         let enters = |i: usize| self.roles(i).any(Roles::ENTER);
         let wanted =
-            enters(name) || self.roles(name).any(Roles::KEY) && (name.saturating_sub(4)..name).any(enters);
+            enters(name) || self.roles(name).any(Roles::KEY) && (name.saturating_sub(6)..name).any(enters);
         wanted && self.is_guarded(at)
     }
 
@@ -499,7 +545,9 @@ impl Reader<'_> {
         let told = self.is_introduced(at);
         if let Some((other, nearer)) = doubt {
             // "the code for your order is 4821" and "code de la porte 4821", but not "code sent, room 4417".
-            let owned = self.roles(other).any(Roles::OWNER) && !self.is_short(at) && gap.words <= 4;
+            let owned = self.roles(other).any(Roles::OWNER.and(Roles::LOCK))
+                && (!self.is_short(at) || self.roles(other).any(Roles::LOCK) && !self.is_like_time(at))
+                && gap.words <= 4;
             let close = owned || gap.words <= nearer.words + 1;
             return Some(if !gap.comma && !gap.seen.any(Roles::INERT) && (told || close) {
                 Name::Code
@@ -509,7 +557,7 @@ impl Reader<'_> {
         }
         let led =
             self.before(at).is_some_and(|i| self.roles(i).any(Roles::AT) && !self.roles(i).any(Roles::IS));
-        let inert = gap.seen.any(Roles::INERT) && self.is_short(at);
+        let inert = gap.seen.any(Roles::INERT) && self.is_short(at) && !self.is_renewed(at, gap);
         // "send the code, I am in Elm 1204"
         let clause = gap.comma && gap.until_comma >= 2 && self.is_short(at);
         // "the code reviewers meet Thursdays 1530"
@@ -523,6 +571,13 @@ impl Reader<'_> {
         };
         let bridged = told && !(inert && self.is_weakly_told(at)) || self.is_quoted(at) && !inert;
         (reaches && (!far || bridged)).then_some(Name::Code)
+    }
+
+    /// Whether the words say that this is the new code: "is since yesterday 7714", "wurde auf 9920 geändert".
+    fn is_renewed(&self, at: usize, gap: Gap) -> bool {
+        let inside = |i: &usize| matches!(self.kind(*i), Kind::Word(_));
+        let mut after = (at + 1..self.tokens.len()).take(3).take_while(inside);
+        gap.seen.any(Roles::NOW) || !self.is_like_time(at) && after.any(|i| self.roles(i).any(Roles::CHANGED))
     }
 
     /// How many words may be between a name and a number that hardly looks like a code: "password for the TV:
@@ -552,7 +607,7 @@ impl Reader<'_> {
         // "36-12-88 for the safe, that is the code"
         let added = comma && seen.any(Roles::IS) && words <= gap.until_last + 1;
         let next = self.after(at);
-        let is = next.is_some_and(|i| self.roles(i).any(Roles::IS)) || self.is_dash(at + 1);
+        let is = next.is_some_and(|i| self.is_verb(i)) || self.is_dash(at + 1);
         let led = self.before(at).is_some_and(|i| self.roles(i).any(Roles::AT));
         let long = self.form(at) == Some(Form::Mixed) && !self.is_like_brand(at)
             || self.written(at).chars().filter(|c| is_digit(*c)).count() > 4;
@@ -565,12 +620,17 @@ impl Reader<'_> {
     /// Whether the words after the number declare it a code, whatever precedes the colon: "Card set-up: 482913 is your
     /// code", "Cash & Co: 482913 to verify".
     fn is_declared(&self, at: usize) -> bool {
-        let is = self.after(at).is_some_and(|i| self.roles(i).any(Roles::IS));
+        let is = self.after(at).is_some_and(|i| self.is_verb(i));
         let named = || self.code_after(at).is_some_and(|gap| gap.words <= 3 && !gap.comma);
         let sender = self.before(at).and_then(|colon| self.before(colon));
         let other = sender.is_some_and(|i| self.roles(i).any(Roles::NO_CODE));
         let purpose = !other && !self.is_short(at) && self.form(at) == Some(Form::Digits) && self.serves(at);
         self.begins_sentence(at) && (is && named() || purpose)
+    }
+
+    /// Whether this is a word for "is", and not just "now".
+    fn is_verb(&self, at: usize) -> bool {
+        self.roles(at).any(Roles::IS) && !self.roles(at).any(Roles::NOW)
     }
 
     /// What is between the number and a code's name later in the sentence, if that name does not belong to another
@@ -686,7 +746,21 @@ impl Reader<'_> {
         // "We shall ask for a PIN. Yours: 482913"
         let light = |i: usize| self.kind(i) == Kind::Colon || self.roles(i).any(Roles::IS.and(Roles::LINK));
         let yours = words().any(|i| self.kind(i) == Kind::Colon) && words().count() > 1 && words().all(light);
-        (is || yours) && words().count() < 5 && !self.is_like_time(at) && self.code_is_near(at)
+        (is || yours)
+            && words().count() < 5
+            && !self.is_like_time(at)
+            && (self.code_is_near(at) || self.follows_lock(at))
+    }
+
+    /// Whether the sentence before is about a lock: "The key safe is by the flue. It's 2904."
+    fn follows_lock(&self, at: usize) -> bool {
+        let own = (0..at).rev().take(6).find(|i| self.kind(*i) == Kind::Stop);
+        let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line | Kind::Number(_));
+        let lock = |i: usize| self.roles(i).any(Roles::LOCK) && !self.roles(i).any(Roles::WIFI);
+        self.form(at) == Some(Form::Digits)
+            && !self.is_round(at)
+            && self.ends_clause(at)
+            && own.is_some_and(|stop| (0..stop).rev().take(FAR).take_while(inside).any(lock))
     }
 
     /// Whether the number continues a list of codes, after "and" or a comma, and looks like the code before it: "code
@@ -725,12 +799,29 @@ impl Reader<'_> {
         let word = |i: &usize| matches!(self.kind(*i), Kind::Word(_) | Kind::Quote | Kind::Sign);
         let word_or_colon = |i: &usize| word(i) || self.kind(*i) == Kind::Colon;
         let before = (0..at).rev().take(6).take_while(word_or_colon).any(|i| verb(&i));
-        let after = (at + 1..self.tokens.len()).take(6).take_while(word).find(verb);
+        // "4500 vecinos con la puerta abierta" asks for nothing
+        let spoken = |i: &usize| verb(i) && !(self.roles(*i).any(Roles::BY) && self.counts(at));
+        let after = (at + 1..self.tokens.len()).take(6).take_while(word).find(spoken);
         let after = after.is_some_and(|i| !self.has_own_number(i));
         let led = self.before(at).is_some_and(|i| self.roles(i).any(Roles::AT)) && self.is_like_time(at);
         let reason = || self.is_near(at, Roles::NAME.and(Roles::ACTION)) || self.is_fleeting(at);
-        let guarded = || self.is_guarded(at) && (!self.is_like_time(at) || self.is_near_type(at));
-        (before || after) && !led && (reason() || guarded() || self.is_typed(at))
+        let amount = self.is_like_time(at) || self.is_round(at);
+        let guarded = || self.is_guarded(at) && (!amount || self.is_near_type(at));
+        (before || after) && !led && (reason() || guarded() || self.is_typed(at)) || self.is_shown_in_shop(at)
+    }
+
+    /// Whether the number is shown or told where one collects something: "Show 55 81 20 at the counter".
+    fn is_shown_in_shop(&self, at: usize) -> bool {
+        let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line | Kind::Number(_));
+        let around = || {
+            let before = (0..at).rev().take(FAR).take_while(inside);
+            before.chain((at + 1..self.tokens.len()).take(FAR).take_while(inside))
+        };
+        let verb = |i: usize| self.roles(i).any(Roles::ENTER) && !self.roles(i).any(Roles::BY);
+        self.form(at) == Some(Form::Digits)
+            && !self.is_short(at)
+            && (at.saturating_sub(3)..at).any(verb)
+            && around().any(|i| self.roles(i).any(Roles::SHOP))
     }
 
     /// Whether the text says to type the number in, as in "enter 482913". That makes it a code unless it could be a
@@ -749,7 +840,12 @@ impl Reader<'_> {
         let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line);
         let before = (0..at).rev().take(FAR).take_while(inside);
         let after = (at + 1..self.tokens.len()).take(FAR).take_while(inside);
-        before.chain(after).any(|i| self.roles(i).any(Roles::GUARD) && !self.roles(i).any(Roles::ENTER))
+        // "opens with 3500 exhibits" speaks of no lock
+        let opens = !self.counts(at) || self.is_locked(at);
+        let guards = |roles: Roles| {
+            roles.any(Roles::GUARD) && !roles.any(Roles::ENTER) && (opens || !roles.any(Roles::OPEN))
+        };
+        before.chain(after).any(|i| guards(self.roles(i)))
     }
 
     /// Whether the number is given for a login or a confirmation: "Acme login: 482913", "Confirm your email: W2X-8PD",
@@ -792,18 +888,102 @@ impl Reader<'_> {
 
     /// Whether the number opens a lock or a network: "The padlock is 3612.", "Guest Wi-Fi, key 83920177".
     fn is_of_lock(&self, at: usize) -> bool {
+        let locked = self.words_of_lock(at).any(|i| self.roles(i).any(Roles::LOCK));
+        let beside = |roles: Roles| self.before(at).is_some_and(|i| self.roles(i).any(roles));
+        let like_time = self.is_like_time(at);
+        let told = self.is_introduced(at)
+            && !(beside(Roles::AT) && like_time)
+            && !(beside(Roles::NOW) && self.is_round(at))
+            || beside(Roles::KEY)
+            || (beside(Roles::LOCK) || self.is_near_lock(at)) && !like_time;
+        let ends =
+            |i: usize| matches!(self.kind(i), Kind::Stop | Kind::Line | Kind::Comma) || self.is_glued(i);
+        let counted = beside(Roles::NOW) && self.counts(at);
+        let ended = self.after(at).is_none_or(ends)
+            || !like_time && (self.ends_clause(at) || beside(Roles::IS) && !counted);
+        locked && told && ended
+    }
+
+    /// Whether a lock that has no number but its code is named right before: "the lock of the bike 4471".
+    fn is_near_lock(&self, at: usize) -> bool {
+        let numbered = Roles::NO_CODE.and(Roles::WIFI).and(Roles::OWNER);
+        let lock = |i: usize| self.roles(i).any(Roles::LOCK) && !self.roles(i).any(numbered);
+        self.form(at) == Some(Form::Digits) && !self.is_round(at) && self.words_of_lock(at).take(3).any(lock)
+    }
+
+    /// Whether the number is the new code of a lock: "the gate number changed, now 4826".
+    fn is_new_of_lock(&self, at: usize) -> bool {
+        let before = || self.words_of_lock(at).take_while(|i| self.kind(*i) != Kind::Colon);
+        let word = |i: &usize| matches!(self.kind(*i), Kind::Word(_) | Kind::Sign);
+        let after = (at + 1..self.tokens.len()).take(4).take_while(word);
+        let is_new = |i: usize| self.roles(i).any(Roles::NOW.and(Roles::CHANGED));
+        let plain = self.form(at) == Some(Form::Digits) && !self.is_like_time(at) && !self.is_round(at);
+        plain
+            && before().any(|i| self.roles(i).any(Roles::LOCK))
+            && before().chain(after).any(is_new)
+            && !self.counts(at)
+    }
+
+    /// The tokens before the number in its sentence, back to the name of something else: a price, a room.
+    fn words_of_lock(&self, at: usize) -> impl Iterator<Item = usize> {
+        let own = Roles::KEY.and(Roles::OWNER).and(Roles::LOCK).and(Roles::ENTER);
+        let inside = move |i: &usize| match self.kind(*i) {
+            Kind::Number(form) => form == Form::Small,
+            Kind::Word(roles) => !roles.any(Roles::NO_CODE) || roles.any(own),
+            kind => !matches!(kind, Kind::Stop | Kind::Line),
+        };
+        (0..at).rev().take(9).take_while(inside)
+    }
+
+    /// Whether something opens with the number: "the gate opens with 3917", "3917で開く".
+    fn opens_with(&self, at: usize) -> bool {
+        let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line | Kind::Number(_));
+        let mut before = (0..at).rev().take(6).take_while(inside);
+        let mut after = (at + 1..self.tokens.len()).take(5).take_while(inside);
+        let opens = |i: usize| self.roles(i).any(Roles::OPEN);
+        let is = |i: Option<usize>, roles: Roles| i.is_some_and(|i| self.roles(i).any(roles));
+        let by = is(self.before(at), Roles::BY) && before.any(opens)
+            || is(self.after(at), Roles::BY) && after.any(opens);
+        let small = self.before(at).filter(|i| self.roles(*i).any(Roles::LINK));
+        let lead = small.and_then(|i| self.before(i)).or(self.before(at));
+        let beside = is(lead, Roles::OPEN) || is(self.after(at), Roles::OPEN);
+        let digits = self.form(at) == Some(Form::Digits) && !self.is_round(at);
+        digits && by && (self.is_locked(at) || self.ends_clause(at) && !self.is_like_time(at))
+            || digits && beside && self.is_locked(at) && !self.is_like_time(at)
+    }
+
+    fn ends_clause(&self, at: usize) -> bool {
+        let ends = |i: usize| matches!(self.kind(i), Kind::Stop | Kind::Line | Kind::Comma);
+        self.after(at).is_none_or(|i| ends(i) || self.roles(i).any(Roles::AND))
+    }
+
+    /// Whether an unknown word follows the number, so that it may count something: "opens with 3500 exhibits".
+    fn counts(&self, at: usize) -> bool {
+        let small = |i: usize| self.written(i).chars().next().is_some_and(char::is_lowercase);
+        self.kind(at + 1) == Kind::Word(Roles::default()) && small(at + 1)
+    }
+
+    /// Whether the sentence before the number mentions a lock.
+    fn is_locked(&self, at: usize) -> bool {
+        let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line);
+        (0..at).rev().take(9).take_while(inside).any(|i| self.roles(i).any(Roles::LOCK))
+    }
+
+    /// Whether commas set the number off in a sentence about a lock: "Lockbox is left of the meter, 3902, pull hard".
+    fn is_set_off(&self, at: usize) -> bool {
         let inside = |i: &usize| match self.kind(*i) {
             Kind::Number(form) => form == Form::Small,
             kind => !matches!(kind, Kind::Stop | Kind::Line),
         };
-        let locked = (0..at).rev().take(9).take_while(inside).any(|i| self.roles(i).any(Roles::LOCK));
-        let beside = |roles: Roles| self.before(at).is_some_and(|i| self.roles(i).any(roles));
-        let like_time = self.is_like_time(at);
-        let told = self.is_introduced(at) || beside(Roles::KEY) || beside(Roles::LOCK) && !like_time;
-        let ends =
-            |i: usize| matches!(self.kind(i), Kind::Stop | Kind::Line | Kind::Comma) || self.is_glued(i);
-        let ended = self.after(at).is_none_or(ends) || beside(Roles::IS) && !like_time;
-        locked && told && ended
+        let lock = |i: usize| self.roles(i).any(Roles::LOCK) && !self.roles(i).any(Roles::WIFI);
+        self.form(at) == Some(Form::Digits)
+            && !self.is_like_time(at)
+            && !self.is_round(at)
+            && at > 0
+            && self.kind(at - 1) == Kind::Comma
+            && (self.ends_clause(at)
+                || self.after(at).is_some_and(|i| self.is_verb(i) && self.ends_clause(i)))
+            && (0..at).rev().take(12).take_while(inside).any(lock)
     }
 
     /// Whether the text says to keep the number secret or that it expires soon: "Do not share: 482913", "Here you go:
@@ -826,6 +1006,32 @@ impl Reader<'_> {
         let led = self.before(at).is_some_and(|i| self.roles(i).any(Roles::AT));
         let secret = || self.is_near(at, Roles::HIDE) || self.is_fleeting(at);
         long && !led && self.is_first(at) && secret() && self.is_near(at, Roles::ACTION)
+    }
+
+    /// Whether the digits are written one by one or in three pairs, as one dictates a code, and the sentence asks to type
+    /// something. Digits one by one are a code also beside a lock or a secret.
+    fn is_dictated(&self, at: usize) -> bool {
+        let written = self.written(at);
+        let groups: Vec<usize> =
+            written.split(|c: char| !is_digit(c)).map(|group| group.chars().count()).collect();
+        let digits: Vec<usize> = groups.into_iter().filter(|length| *length > 0).collect();
+        let single = self.form(at) == Some(Form::Spelled)
+            || digits.len() >= 4 && digits.iter().all(|length| *length == 1);
+        let inside = |i: &usize| !matches!(self.kind(*i), Kind::Stop | Kind::Line | Kind::Number(_));
+        let has = |roles: Roles| {
+            let before = (0..at).rev().take(FAR).take_while(inside);
+            let mut around = before.chain((at + 1..self.tokens.len()).take(FAR).take_while(inside));
+            around.any(|i| self.roles(i).any(roles) && !self.roles(i).any(Roles::BY))
+        };
+        let spoken = Roles::ENTER.and(Roles::GUARD).and(Roles::HIDE).and(Roles::NAME);
+        digits == [2, 2, 2] && has(Roles::TYPE) || single && has(spoken)
+    }
+
+    /// Whether the digits of a lock are written one by one: "neue Nummer am Schloss 4-7-1-9".
+    fn is_dialled(&self, at: usize) -> bool {
+        let groups: Vec<&str> = self.written(at).split('-').collect();
+        let single = (4..=6).contains(&groups.len()) && groups.iter().all(|group| group.chars().count() == 1);
+        single && self.form(at) == Some(Form::Digits) && self.is_guarded(at)
     }
 
     /// Whether the text nearby says that something expires soon: "expires in 10 minutes".

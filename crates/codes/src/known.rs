@@ -20,17 +20,28 @@ const SHORTEST: usize = 4;
 /// How many signs may be between two characters of a code that is spelled out.
 const MOST_BETWEEN: usize = 6;
 /// The names of the digits from zero to nine, in the languages that are most likely to spell them out.
+#[rustfmt::skip]
 const NAMES: [&[&str]; 10] = [
-    &["zero", "oh", "null", "zéro", "cero", "nul", "noll", "sıfır", "ноль", "нуль"],
-    &["one", "eins", "un", "uno", "um", "een", "één", "ett", "jeden", "bir", "один"],
-    &["two", "zwei", "zwo", "deux", "dos", "due", "dois", "twee", "två", "dwa", "iki", "два"],
-    &["three", "drei", "trois", "tres", "tre", "três", "drie", "trzy", "üç", "три"],
-    &["four", "vier", "quatre", "cuatro", "quattro", "quatro", "fyra", "cztery", "dört", "четыре", "чотири"],
-    &["five", "fünf", "cinq", "cinco", "cinque", "vijf", "fem", "pięć", "beş", "пять", "п'ять"],
-    &["six", "sechs", "seis", "sei", "zes", "sex", "sześć", "altı", "шесть", "шість"],
-    &["seven", "sieben", "sept", "siete", "sette", "sete", "zeven", "sju", "siedem", "yedi", "семь", "сім"],
-    &["eight", "acht", "huit", "ocho", "otto", "oito", "åtta", "osiem", "sekiz", "восемь", "вісім"],
-    &["nine", "neun", "neuf", "nueve", "nove", "negen", "nio", "dziewięć", "dokuz", "девять", "дев'ять"],
+    &["zero", "oh", "null", "zéro", "cero", "nul", "noll", "sıfır", "sifir", "ноль", "нуль", "kosong",
+      "nol", "صفر", "शून्य", "ज़ीरो"],
+    &["one", "eins", "un", "uno", "um", "een", "één", "ett", "jeden", "bir", "один", "satu", "واحد",
+      "एक"],
+    &["two", "zwei", "zwo", "deux", "dos", "due", "dois", "twee", "två", "dwa", "iki", "два", "dua",
+      "اثنين", "اثنان", "दो"],
+    &["three", "drei", "trois", "tres", "tre", "três", "drie", "trzy", "üç", "uc", "три", "tiga",
+      "ثلاثة", "تلاتة", "तीन"],
+    &["four", "vier", "quatre", "cuatro", "quattro", "quatro", "fyra", "cztery", "dört", "dort",
+      "четыре", "чотири", "empat", "أربعة", "اربعة", "चार"],
+    &["five", "fünf", "cinq", "cinco", "cinque", "vijf", "fem", "pięć", "beş", "bes", "пять", "п'ять",
+      "lima", "خمسة", "पाँच", "पांच"],
+    &["six", "sechs", "seis", "meia", "sei", "zes", "sex", "sześć", "altı", "alti", "шесть", "шість",
+      "enam", "ستة", "छह", "छः"],
+    &["seven", "sieben", "sept", "siete", "sette", "sete", "zeven", "sju", "siedem", "yedi", "семь",
+      "сім", "tujuh", "سبعة", "सात"],
+    &["eight", "acht", "huit", "ocho", "otto", "oito", "åtta", "osiem", "sekiz", "восемь", "вісім",
+      "delapan", "lapan", "ثمانية", "تمانية", "आठ"],
+    &["nine", "neun", "neuf", "nueve", "nove", "negen", "nio", "dziewięć", "dokuz", "девять", "дев'ять",
+      "sembilan", "تسعة", "नौ"],
 ];
 
 /// A set of codes that were seen before, to be removed from other texts.
@@ -70,6 +81,7 @@ impl KnownCodes {
         for range in find(text) {
             let written = &text[range];
             self.add(plain(written));
+            self.add(named(written).into_iter().map(|glyph| glyph.is).collect());
             // People and models also write only the digits of "G-482913".
             let (letters, digits) = written.split_once('-').unwrap_or_default();
             if letters.chars().all(char::is_alphabetic) && digits.chars().all(|c| digit_value(c).is_some()) {
@@ -317,6 +329,17 @@ fn digit_name(word: &str) -> Option<char> {
     let word = word.to_lowercase();
     let value = NAMES.iter().position(|names| names.contains(&word.as_str()))?;
     char::from_digit(u32::try_from(value).ok()?, 10)
+}
+
+/// How many digits a word spells: one for a digit's name, or as many as it has Chinese numerals.
+pub(crate) fn digits_spelled(word: &str) -> usize {
+    const NUMERALS: &str = "零〇一二三四五六七八九壹贰貳叁參肆伍陆陸柒捌玖";
+    let numerals = word.chars().take(9).count();
+    if word.chars().take(9).all(|c| NUMERALS.contains(c)) {
+        numerals
+    } else {
+        usize::from(digit_name(word).is_some())
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(crate) const LONGEST_PHRASE: usize = 4;
 
 /// What a word says about the numbers near it. A word can have several roles, because messages mix languages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Roles(u32);
+pub(crate) struct Roles(u64);
 
 impl Roles {
     /// "code": a word beside it may turn it into something else.
@@ -76,6 +76,26 @@ impl Roles {
     pub(crate) const WITHOUT: Self = Self(1 << 27);
     /// "from": the number that follows is a sender, not a code.
     pub(crate) const FROM: Self = Self(1 << 28);
+    /// "pass": names a password, but no number: "pass teapot55", and not "boarding pass 4471".
+    pub(crate) const PASS: Self = Self(1 << 29);
+    /// "now", "since yesterday": what follows is the new code.
+    pub(crate) const NOW: Self = Self(1 << 30);
+    /// "changed": beside a lock, it speaks of its code.
+    pub(crate) const CHANGED: Self = Self(1 << 31);
+    /// "opens": beside "with", it says what the number is for.
+    pub(crate) const OPEN: Self = Self(1 << 32);
+    /// "with": stands between "opens" and the code.
+    pub(crate) const BY: Self = Self(1 << 33);
+    /// "basket", "discount": what is entered there is a voucher.
+    pub(crate) const DEAL: Self = Self(1 << 34);
+    /// "in doubt", "fraud": the number is one to call.
+    pub(crate) const DOUBT: Self = Self(1 << 35);
+    /// "Wi-Fi": a lock whose key is a password.
+    pub(crate) const WIFI: Self = Self(1 << 36);
+    /// "counter", "collect": what is shown there is a code.
+    pub(crate) const SHOP: Self = Self(1 << 37);
+    /// "user": names what stands beside a password but is none.
+    pub(crate) const USER: Self = Self(1 << 38);
 
     /// The roles of words that name a code.
     pub(crate) const NAME: Self = Self(Self::CODE.0 | Self::SECRET.0);
@@ -124,6 +144,16 @@ impl Roles {
             "called" => Self::CALLED,
             "without" => Self::WITHOUT,
             "from" => Self::FROM,
+            "pass" => Self::PASS,
+            "now" => Self::NOW.and(Self::IS),
+            "changed" => Self::CHANGED,
+            "open" => Self::OPEN.and(Self::GUARD),
+            "by" => Self::BY,
+            "deal" => Self::DEAL,
+            "doubt" => Self::DOUBT,
+            "shop" => Self::SHOP,
+            "user" => Self::USER,
+            "wifi" => Self::WIFI.and(Self::LOCK).and(Self::GUARD).and(Self::OWNER),
             "type" => Self::TYPE.and(Self::ENTER),
             "lock" => Self::LOCK.and(Self::GUARD),
             _ => Self::default(),
@@ -239,6 +269,11 @@ impl Lexicon {
             return roles.without(Roles::NO_CODE).and(Roles::SECRET);
         }
         roles
+    }
+
+    /// Whether this is an entry as it stands, such as `PIN1` or `m2`.
+    pub(crate) fn is_entry(&self, written: &str) -> bool {
+        written.len() <= LONGEST_WORD && self.whole.contains_key(&fold(written))
     }
 
     fn is_key(&self, half: &str) -> bool {

@@ -18,6 +18,10 @@ const MOST_FALSE: usize = 1;
 /// them, 50 % and 38 % of these messages lost something.
 const HARD: [(&str, usize); 2] = [("near.tsv", 4), (HELD, 7)];
 
+/// The set of disguised messages, of which fewer codes are found: digits as words of any language, halves of codes, typing
+/// errors, riddles. Hiding what merely might be a code would cost more in ordinary messages.
+const DISGUISED: (&str, usize) = ("disguised.tsv", 65);
+
 /// The held-out set: no rule was chosen by looking at its messages.
 const HELD: &str = "held.tsv";
 
@@ -41,7 +45,8 @@ impl Score {
     /// A description of the failures, if the score is not good enough.
     fn complaint(&self, name: &str) -> Option<String> {
         let Self { messages, codes, missed, wrong, failures } = self;
-        let found = (codes - missed) * 100 >= codes * FEWEST_FOUND;
+        let fewest = if name == DISGUISED.0 { DISGUISED.1 } else { FEWEST_FOUND };
+        let found = (codes - missed) * 100 >= codes * fewest;
         let most = HARD.iter().find(|(hard, _)| *hard == name).map_or(MOST_FALSE, |(_, most)| *most);
         let spared = wrong * 100 <= messages * most;
         // The failures of the held-out set are not printed: anyone who reads them would choose the next rule by them,

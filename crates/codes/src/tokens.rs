@@ -1,5 +1,8 @@
 //! Cuts a message into tokens: words with their roles, numbers with their form, signs and breaks.
 
+mod password;
+
+use crate::known::digits_spelled;
 use crate::lexicon::{LEXICON, LONGEST_PHRASE, Roles, is_accent, is_cased, narrow};
 
 /// The placeholder for a code in a redacted text.
@@ -32,6 +35,10 @@ pub(crate) enum Form {
     Google,
     /// `45к1978`, `123 4567`, `482.913`: a code only right after a code's name.
     Loose,
+    /// `teapot5521`, `otter-lantern-88`: what follows the name of a password and looks like one.
+    Password,
+    /// `four eight two one`: digits written as words.
+    Spelled,
     /// `14-11-26`: a date, unless it is explicitly given as a code.
     Date,
     /// Too short for a code.
@@ -187,9 +194,12 @@ fn add(pieces: &mut Vec<Piece>, new: Piece) {
     (last.sort, last.end) = (joined, new.end);
 }
 
-/// Splits `OTP482913` into the name of a code and the code.
+/// Splits `OTP482913` into the name of a code and the code. A name with a digit, such as `PIN1`, becomes a word.
 fn split_name(piece: Piece, text: &str) -> [Option<Piece>; 2] {
     let word = &text[piece.start..piece.end];
+    if piece.sort == Sort::Mixed && LEXICON.is_entry(word) {
+        return [Some(Piece { sort: Sort::Letters, ..piece }), None];
+    }
     let cut = word.char_indices().find(|(_, c)| is_digit(*c)).map_or(0, |(at, _)| at);
     let (name, digits) = word.split_at(cut);
     let splits = piece.sort == Sort::Mixed
@@ -225,6 +235,7 @@ fn sort(c: char) -> Option<Sort> {
 fn is_script_mark(c: char) -> bool {
     matches!(c, '\u{591}'..='\u{5c7}' | '\u{64b}'..='\u{65f}' | '\u{e47}'..='\u{e4e}')
         || matches!(c, '\u{900}'..='\u{dff}' if !matches!(c, '\u{964}' | '\u{965}' | '\u{970}'))
+        || matches!(c, '\u{eb1}'..='\u{ecd}' | '\u{102b}'..='\u{103e}' | '\u{17b6}'..='\u{17d3}')
 }
 
 /// Whether this is a decimal digit of any script.
@@ -241,6 +252,9 @@ pub(crate) fn digit_value(c: char) -> Option<u32> {
     match c {
         '\0'..='\u{7f}' => c.to_digit(10),
         '\u{1d7ce}'..='\u{1d7ff}' => Some((c as u32 - 0x1d7ce) % 10),
+        '⓪' | '⓿' => Some(0),
+        '①'..='⑨' => Some(c as u32 - '①' as u32 + 1),
+        '❶'..='❾' => Some(c as u32 - '❶' as u32 + 1),
         _ => ZEROS.iter().map(|zero| (c as u32).wrapping_sub(*zero)).find(|value| *value < 10),
     }
 }
@@ -257,6 +271,15 @@ impl Cutter<'_> {
     /// Makes the tokens that start at this piece, and returns the piece to continue with.
     fn next(&mut self, at: usize) -> usize {
         let piece = self.pieces[at];
+        if let Some(end) = self.password_end(at) {
+            return self.push(Kind::Number(Form::Password), at, end);
+        }
+        if let Some(end) = self.spelled_end(at) {
+            return self.push(Kind::Number(Form::Spelled), at, end);
+        }
+        if let Some(end) = self.blocks_end(at) {
+            return self.number(Form::Mixed, at, end);
+        }
         match piece.sort {
             Sort::Digits => self.digits(at),
             Sort::Mixed => self.cluster(at),
@@ -343,14 +366,12 @@ impl Cutter<'_> {
 
     fn sign(&mut self, at: usize, sign: char) -> usize {
         let kind = match narrow(sign) {
-            ':' | '=' | '→' | '➡' | '⇒' | '︰' => Kind::Colon,
-            ',' | '،' | '、' | '､' => Kind::Comma,
-            '"' | '\'' | '“' | '”' | '„' | '‟' | '«' | '»' | '‹' | '›' | '‘' | '’' | '‚' | '「' | '」'
-            | '『' | '』' | '`' | '〝' | '〞' => Kind::Quote,
+            ':' | '=' | '→' | '➡' | '⇒' | '︰' | '՝' | '፡' => Kind::Colon,
+            ',' | '،' | '、' | '､' | '၊' | '፣' => Kind::Comma,
+            quote if is_quote(quote) => Kind::Quote,
             '.' if self.ends_sentence(at) => Kind::Stop,
-            '!' | '?' | ';' | '|' | '。' | '｡' | '।' | '॥' | '؟' | '؛' | '۔' | '‼' | '⁉' => {
-                Kind::Stop
-            }
+            '!' | '?' | ';' | '|' | '。' | '｡' | '।' | '॥' | '؟' | '؛' | '۔' | '‼' | '⁉' | '։' | '።'
+            | '។' | '။' => Kind::Stop,
             '№' | '☎' | '☏' | '📞' | '℡' | '〒' => Kind::Word(Roles::OTHER),
             '°' if at > 0 && self.written(at - 1).eq_ignore_ascii_case("n") => Kind::Word(Roles::OTHER),
             _ => Kind::Sign,
@@ -484,6 +505,9 @@ impl Cutter<'_> {
 
     /// Makes a token of digits, which may continue after a space: `482 913`.
     fn digits(&mut self, at: usize) -> usize {
+        if let Some(end) = self.starred_end(at) {
+            return self.push(Kind::Number(Form::Digits), at, end);
+        }
         let lone = |i: usize| self.cluster_end(i).0 == i + 1;
         if !lone(at) {
             return self.cluster(at);
@@ -497,11 +521,92 @@ impl Cutter<'_> {
         self.number(form, at, at + taken)
     }
 
+    /// The end of digits that are written as words, with a blank or a hyphen between them: "four eight two one".
+    fn spelled_end(&self, at: usize) -> Option<usize> {
+        let spelled = |i: usize| {
+            let piece = self.pieces.get(i)?;
+            let word = matches!(piece.sort, Sort::Letters | Sort::Script);
+            Some(if word { digits_spelled(self.written(i)) } else { 0 }).filter(|count| *count > 0)
+        };
+        let (mut count, mut end) = (spelled(at)?, at + 1);
+        while count <= 8 {
+            let next = if self.joins(end, is_hyphen) { end + 1 } else { end };
+            let Some(more) = spelled(next) else { break };
+            (count, end) = (count + more, next + 1);
+        }
+        (4..=8).contains(&count).then_some(end)
+    }
+
+    /// The end of single digits that a sign separates: `4·8·2·1`, `4*8*2*1`.
+    fn starred_end(&self, at: usize) -> Option<usize> {
+        let single = |i: usize| {
+            self.pieces.get(i).is_some_and(|p| p.sort == Sort::Digits) && count_digits(self.written(i)) == 1
+        };
+        let between = |c: char| matches!(c, '·' | '*' | '•' | '・');
+        let mut end = at + 1;
+        while single(end - 1) && self.joins(end, between) && single(end + 1) && end < at + 16 {
+            end += 2;
+        }
+        (single(at) && (7..=15).contains(&(end - at))).then_some(end)
+    }
+
+    /// The end of blocks of capitals and digits after a code's name, as in "Code: 843 M2K".
+    fn blocks_end(&self, at: usize) -> Option<usize> {
+        let block = |i: usize| {
+            let piece = self.pieces.get(i)?;
+            let fits = matches!(piece.sort, Sort::Digits | Sort::Letters | Sort::Mixed);
+            let written = self.written(i);
+            let length = written.chars().take(5).count();
+            (fits && (3..=4).contains(&length) && is_caps(written)).then_some(length)
+        };
+        let first = block(at)?;
+        let follows = |i: &usize| self.pieces[*i].blanks == 1 && block(*i) == Some(first);
+        let more = (at + 1..self.pieces.len()).take(2).take_while(follows).count();
+        let end = at + 1 + more;
+        let mixed = (at..end).any(|i| self.pieces[i].sort == Sort::Mixed);
+        let apart =
+            self.pieces.get(end).is_none_or(|next| next.blanks > 0 || matches!(next.sort, Sort::Sign(_)));
+        (more == 1 && mixed && apart && self.follows_code_name()).then_some(end)
+    }
+
+    /// Whether the next token comes right after a code's name, or after a colon behind one: "Code pour le retrait :".
+    fn follows_code_name(&self) -> bool {
+        let inside = |token: &&Token| !matches!(token.kind, Kind::Stop | Kind::Line | Kind::Number(_));
+        let mut before = self.tokens.iter().rev().take(8).take_while(inside).peekable();
+        let reach = if before.peek().is_some_and(|token| token.kind == Kind::Colon) { 8 } else { 2 };
+        before.take(reach).any(|token| token.roles().any(Roles::NAME))
+    }
+
     fn number(&mut self, form: Form, from: usize, to: usize) -> usize {
         let (start, end) = (self.pieces[from].start, self.pieces[to - 1].end);
         let bound = form != Form::Small && is_bound(&self.text[..start], &self.text[end..]);
         self.push(Kind::Number(if bound { Form::Never } else { form }), from, to)
     }
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(
+        c,
+        '"' | '\''
+            | '“'
+            | '”'
+            | '„'
+            | '‟'
+            | '«'
+            | '»'
+            | '‹'
+            | '›'
+            | '‘'
+            | '’'
+            | '‚'
+            | '「'
+            | '」'
+            | '『'
+            | '』'
+            | '`'
+            | '〝'
+            | '〞'
+    )
 }
 
 fn is_consonant(c: char) -> bool {
