@@ -253,7 +253,7 @@ impl House {
         drop(stream.write_all(request));
         let mut bytes = vec![];
         drop(stream.read_to_end(&mut bytes));
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = String::from_utf8_lossy(&in_one(bytes)).into_owned();
         let status = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();
         Answer { status, text }
     }
@@ -276,6 +276,25 @@ impl Drop for House {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+/// An answer whose body was sent in chunks, with its body in one.
+fn in_one(answer: Vec<u8>) -> Vec<u8> {
+    let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return answer };
+    let (head, mut rest) = answer.split_at(end + 4);
+    if !String::from_utf8_lossy(head).to_ascii_lowercase().contains("transfer-encoding: chunked") {
+        return answer;
+    }
+    let mut whole = head.to_vec();
+    while let Some(line) = rest.windows(2).position(|two| two == b"\r\n") {
+        let length = str::from_utf8(&rest[..line]).ok().and_then(|text| usize::from_str_radix(text, 16).ok());
+        let Some(length) = length.filter(|length| *length > 0 && line + 2 + length <= rest.len()) else {
+            break;
+        };
+        whole.extend_from_slice(&rest[line + 2..line + 2 + length]);
+        rest = rest.get(line + 4 + length..).unwrap_or_default();
+    }
+    whole
 }
 
 /// An HTTP answer, as it came.
