@@ -123,6 +123,7 @@ impl Reader<'_> {
 
     fn is_ruled_out(&self, at: usize) -> bool {
         self.is_amount(at)
+            || self.is_year_of_date(at)
             || self.is_postal(at)
             || self.is_slogan(at)
             || self.hands_over(at)

@@ -2,7 +2,7 @@
 
 use super::{FAR, REACH, Reader, VOWELS};
 use crate::lexicon::Roles;
-use crate::tokens::{Form, Kind, is_digit, is_year, value};
+use crate::tokens::{Form, Kind, is_digit, is_year, is_year_elsewhere, value};
 
 impl Reader<'_> {
     /// Whether a unit follows the number, or a street. A unit of one character must stand alone or be attached to the
@@ -12,9 +12,29 @@ impl Reader<'_> {
         if !self.roles(unit).any(Roles::UNIT) {
             return self.is_street(unit) || self.is_capital(unit) && self.is_street(unit + 1);
         }
+        if self.is_ordinal_of_code(at) {
+            return false;
+        }
         let short = self.written(unit).chars().nth(1).is_none();
         let apart = !self.is_glued(unit);
         !(short && apart && self.is_glued(unit + 1) && matches!(self.kind(unit + 1), Kind::Word(_)))
+    }
+
+    /// Whether the word after the number only means "number", and a code is named right before: "인증번호 482913번".
+    fn is_ordinal_of_code(&self, at: usize) -> bool {
+        let ordinal = matches!(self.written(at + 1), "번" | "番" | "号" | "號");
+        ordinal && !self.is_short(at) && self.before(at).is_some_and(|i| self.roles(i).any(Roles::SECRET))
+    }
+
+    /// Whether this is the year of a date in any calendar, beside a month or a word for year: "آذر ۱۴۰۴", "พ.ศ. 2568".
+    pub(super) fn is_year_of_date(&self, at: usize) -> bool {
+        let year = value(self.written(at));
+        let four = self.written(at).chars().count() == 4 && self.form(at) == Some(Form::Digits);
+        let is = |i: usize| self.roles(i).any(Roles::YEAR);
+        let light = |i: &usize| self.kind(*i) == Kind::Comma || self.roles(*i).any(Roles::LINK) && !is(*i);
+        let before = (0..at).rev().take(3).find(|i| !light(i));
+        let near = before.is_some_and(is) || is(at + 1);
+        four && (is_year(year) || is_year_elsewhere(year)) && near && !self.is_introduced(at)
     }
 
     /// Whether a street name starts here, as in "2200 Oak Street".
