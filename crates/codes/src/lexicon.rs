@@ -97,6 +97,9 @@ impl Roles {
     /// "user": names what stands beside a password but is none.
     pub(crate) const USER: Self = Self(1 << 38);
 
+    /// "March", "آذر", "year", "พ.ศ.": a number beside it may be a year.
+    pub(crate) const YEAR: Self = Self(1 << 39);
+
     /// The roles of words that name a code.
     pub(crate) const NAME: Self = Self(Self::CODE.0 | Self::SECRET.0);
     /// The roles of words that name a number that is not a code.
@@ -153,6 +156,7 @@ impl Roles {
             "doubt" => Self::DOUBT,
             "shop" => Self::SHOP,
             "user" => Self::USER,
+            "year" => Self::YEAR,
             "wifi" => Self::WIFI.and(Self::LOCK).and(Self::GUARD).and(Self::OWNER),
             "type" => Self::TYPE.and(Self::ENTER),
             "lock" => Self::LOCK.and(Self::GUARD),

@@ -178,6 +178,12 @@ mod tests {
                 "We reset your password. Your new one is: [code]",
             ),
             ("user: jan4471, password: Birch_4408", "user: jan4471, password: [code]"),
+            (
+                "Sua senha provisória de acesso ao portal é Xk29plm7.",
+                "Sua senha provisória de acesso ao portal é [code].",
+            ),
+            ("رمز موقت شما برای ورود Bw46-kz9t است", "رمز موقت شما برای ورود [code] است"),
+            ("Müvəqqəti şifrəniz Kx29pl7-dir.", "Müvəqqəti şifrəniz [code]-dir."),
         ] {
             assert_eq!(redact(text), expected);
         }
@@ -186,6 +192,8 @@ mod tests {
             "Your password for user jan4471 was changed",
             "Boarding pass for LX2291",
             "Use code welcome15 at checkout for 15 % off",
+            "Your tracking code is Hk38mz92",
+            "Password changed – Galaxy24ultra",
         ] {
             assert_eq!(redact(text), text);
         }
@@ -213,6 +221,33 @@ mod tests {
         ] {
             assert_eq!(redact(text), text);
         }
+    }
+
+    #[test]
+    fn a_code_may_have_an_ending() {
+        for (text, expected) in [
+            ("PUK numarası 58203917'dir.", "PUK numarası [code]'dir."),
+            ("Doğrulama kodunuz 618204dür.", "Doğrulama kodunuz [code]dür."),
+            ("A kapukód 4829-es lett.", "A kapukód [code]-es lett."),
+            ("인증번호 482913번으로 찾아가세요.", "인증번호 [code]번으로 찾아가세요."),
+        ] {
+            assert_eq!(redact(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_year_of_any_calendar_stays() {
+        for text in [
+            "کد YALDA20 تا پایان آذر ۱۴۰۴",
+            "رمز کارت شما در تاریخ ۱۴۰۴-۰۹-۳۰ تغییر کرد",
+            "เปลี่ยนรหัส PIN เมื่อปี พ.ศ. 2567",
+            "הקוד שונה בתשרי 5786",
+            "Your password expires in December 2027.",
+        ] {
+            assert_eq!(redact(text), text);
+        }
+        assert_eq!(redact("رمز کارت: ۱۳۸۵"), "رمز کارت: [code]");
+        assert_eq!(redact("Your March code: 2027"), "Your March code: [code]");
     }
 
     #[test]
@@ -296,6 +331,9 @@ mod tests {
             "4·",
             "gate now 4826, ",
             "opens with ",
+            "code – ab12cd34 ",
+            "March 2026 ",
+            "4821dir",
         ] {
             let once = redact(&part.repeat(20_000 / part.len()));
             assert_eq!(redact(&once), once, "{part}");

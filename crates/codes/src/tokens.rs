@@ -84,24 +84,28 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
 /// secret.
 fn unmask_kinds(tokens: &mut [Token]) {
     for at in 0..tokens.len() {
-        if !tokens[at].roles().any(Roles::CODE) || tokens[at].roles().any(Roles::SECRET) {
-            continue;
-        }
-        let hyphen = |i: usize| tokens.get(i).is_some_and(|token| token.kind == Kind::Sign && token.glued);
-        let is_kind = |i: usize| tokens.get(i).is_some_and(|token| token.roles().any(Roles::KIND));
-        let is_link =
-            |i: usize| hyphen(i) || tokens.get(i).is_some_and(|token| token.roles().any(Roles::LINK));
-        let before = at > 0 && (is_kind(at - 1) || at > 1 && hyphen(at - 1) && is_kind(at - 2));
-        let links = (1..=3).take_while(|step| is_link(at + step)).count();
-        let after = (1..=links + 1).any(|step| is_kind(at + step));
-        if before || after {
+        if is_kind_of_code(tokens, at) {
             let roles = tokens[at].roles().without(Roles::NAME).and(Roles::OTHER);
             tokens[at].kind = Kind::Word(roles);
         }
     }
 }
 
-/// Handles "access key" and "clé d'activation": a purpose beside "key" makes it the name of a code.
+/// Whether this is "code" in "zip code" or "code de réduction".
+fn is_kind_of_code(tokens: &[Token], at: usize) -> bool {
+    if !tokens[at].roles().any(Roles::CODE) || tokens[at].roles().any(Roles::SECRET) {
+        return false;
+    }
+    let hyphen = |i: usize| tokens.get(i).is_some_and(|token| token.kind == Kind::Sign && token.glued);
+    let is_kind = |i: usize| tokens.get(i).is_some_and(|token| token.roles().any(Roles::KIND));
+    let is_link = |i: usize| hyphen(i) || tokens.get(i).is_some_and(|token| token.roles().any(Roles::LINK));
+    let before = at > 0 && (is_kind(at - 1) || at > 1 && hyphen(at - 1) && is_kind(at - 2));
+    let links = (1..=3).take_while(|step| is_link(at + step)).count();
+    before || (1..=links + 1).any(|step| is_kind(at + step))
+}
+
+/// Handles "access key" and "clé d'activation": a purpose beside "key" makes it the name of a code. So does the name
+/// of a code right before it: "PIN number", "PUK numarası".
 fn name_keys(tokens: &mut [Token]) {
     for at in 0..tokens.len() {
         if !tokens[at].roles().any(Roles::KEY) {
@@ -113,7 +117,10 @@ fn name_keys(tokens: &mut [Token]) {
             let small = |token: &Token| matches!(token.kind, Kind::Word(_)) && token.end - token.start <= 3;
             tokens.get(i).is_some_and(|token| glued(token) || small(token) || token.roles().any(Roles::LINK))
         };
-        let before = at > 0 && (is_purpose(at - 1) || at > 1 && is_link(at - 1) && is_purpose(at - 2));
+        let is_secret =
+            |i: usize| tokens[i].roles().any(Roles::SECRET) && !tokens[i].roles().any(Roles::UNIT);
+        let before = at > 0
+            && (is_purpose(at - 1) || is_secret(at - 1) || at > 1 && is_link(at - 1) && is_purpose(at - 2));
         let links = (1..=3).take_while(|step| is_link(at + step) && !is_purpose(at + step)).count();
         if before || is_purpose(at + links + 1) {
             let roles = tokens[at].roles().without(Roles::NO_CODE).and(Roles::SECRET);
@@ -194,11 +201,17 @@ fn add(pieces: &mut Vec<Piece>, new: Piece) {
     (last.sort, last.end) = (joined, new.end);
 }
 
-/// Splits `OTP482913` into the name of a code and the code. A name with a digit, such as `PIN1`, becomes a word.
+/// Splits `OTP482913` into the name of a code and the code, and `482913dir` into the code and its ending. A name with a
+/// digit, such as `PIN1`, becomes a word.
 fn split_name(piece: Piece, text: &str) -> [Option<Piece>; 2] {
     let word = &text[piece.start..piece.end];
     if piece.sort == Sort::Mixed && LEXICON.is_entry(word) {
         return [Some(Piece { sort: Sort::Letters, ..piece }), None];
+    }
+    if let Some(cut) = ending(word).filter(|_| piece.sort == Sort::Mixed) {
+        let middle = piece.start + cut;
+        let code = Piece { sort: Sort::Digits, end: middle, ..piece };
+        return [Some(code), Some(Piece { sort: Sort::Letters, start: middle, blanks: 0, ..piece })];
     }
     let cut = word.char_indices().find(|(_, c)| is_digit(*c)).map_or(0, |(at, _)| at);
     let (name, digits) = word.split_at(cut);
@@ -212,6 +225,48 @@ fn split_name(piece: Piece, text: &str) -> [Option<Piece>; 2] {
     let middle = piece.start + cut;
     let name = Piece { sort: Sort::Letters, end: middle, ..piece };
     [Some(name), Some(Piece { sort: Sort::Digits, start: middle, end: piece.end, blanks: 0 })]
+}
+
+/// Where the ending of an inflected number begins: `482913dir`.
+fn ending(word: &str) -> Option<usize> {
+    let cut = word.char_indices().find(|(_, c)| !is_digit(*c)).map(|(at, _)| at)?;
+    let (digits, ending) = word.split_at(cut);
+    ((4..=8).contains(&count_digits(digits)) && is_clitic(ending)).then_some(cut)
+}
+
+/// Whether these letters are a verb or a case ending that some languages attach to a number without a hyphen. Endings
+/// that may also be a unit are left out.
+fn is_clitic(letters: &str) -> bool {
+    const CLITICS: [&str; 27] = [
+        "dir",
+        "dır",
+        "dur",
+        "dür",
+        "tir",
+        "tır",
+        "tur",
+        "tür",
+        "dirler",
+        "yi",
+        "yı",
+        "yu",
+        "yü",
+        "ye",
+        "ya",
+        "nin",
+        "nın",
+        "nun",
+        "nün",
+        "yle",
+        "yla",
+        "ymış",
+        "ymiş",
+        "ymuş",
+        "ymüş",
+        "numaralı",
+        "nolu",
+    ];
+    CLITICS.contains(&letters)
 }
 
 /// The sort of a character; `None` for whitespace, accents and invisible characters.
@@ -694,14 +749,15 @@ fn is_measure(parts: &[&str]) -> bool {
     is_suffix || is_masked || matches!(hours, "h" | "H") && word.len() <= 5
 }
 
-/// Whether this is a date or a range of years: `2025-06-14`, `12-03-2025`, `2024-2025`.
+/// Whether this is a date or a range of years: `2025-06-14`, `12-03-2025`, `1404-09-30`, `2024-2025`.
 fn is_date(parts: &[&str]) -> bool {
     let values: Vec<u32> = parts.iter().map(|part| value(part)).collect();
     let lengths: Vec<usize> = parts.iter().map(|part| part.chars().count()).collect();
     let day = |a: u32, b: u32| (1..=31).contains(&a) && (1..=31).contains(&b) && (a <= 12 || b <= 12);
     match (values.as_slice(), lengths.as_slice()) {
         ([year, a, b], [4, 1..=2, 1..=2]) | ([a, b, year], [1..=2, 1..=2, 4]) => {
-            is_year(*year) && day(*a, *b)
+            let pairs = lengths.iter().all(|length| matches!(length, 2 | 4));
+            (is_year(*year) || pairs && is_year_elsewhere(*year)) && day(*a, *b)
         }
         ([a, b], [4, 4]) => is_year(*a) && is_year(*b),
         _ => false,
@@ -726,6 +782,11 @@ pub(crate) fn value(text: &str) -> u32 {
 /// Whether people would read this number as a year.
 pub(crate) fn is_year(value: u32) -> bool {
     (1900..=2099).contains(&value)
+}
+
+/// Whether this is a recent year of another calendar: Persian and Islamic, Bengali, Buddhist or Hebrew.
+pub(crate) fn is_year_elsewhere(value: u32) -> bool {
+    matches!(value, 1300..=1499 | 2480..=2599 | 5700..=5899)
 }
 
 /// Whether the text around a number makes it part of something larger: an amount, a masked card number, a telephone

@@ -1,7 +1,8 @@
 //! Recognises passwords, which may hold small letters and signs, after the name of a password.
 
 use super::{
-    Cutter, Form, Kind, Piece, Sort, Token, count_digits, is_caps, is_digit, is_hyphen, is_quote, joined_form,
+    Cutter, Form, Kind, Piece, Sort, Token, count_digits, is_caps, is_digit, is_hyphen, is_kind_of_code,
+    is_quote, joined_form,
 };
 use crate::lexicon::{LEXICON, Roles, is_cased, narrow};
 
@@ -19,6 +20,7 @@ impl Cutter<'_> {
         };
         let run = (at + 1..self.pieces.len()).take(LONGEST_PASSWORD).take_while(joined);
         let last = run.filter(|i| begins(&self.pieces[*i])).last().unwrap_or(at);
+        let last = if self.is_ending(at, last) { last - 2 } else { last };
         let written = &self.text[self.pieces[at].start..self.pieces[last].end];
         let strength = strength(written)?;
         let strength = if strength == Strength::Long && !self.ends_clause(last + 1) {
@@ -26,7 +28,23 @@ impl Cutter<'_> {
         } else {
             strength
         };
-        (self.is_free_after(last + 1) && self.follows_password_name(strength)).then_some(last + 1)
+        let told = self.is_told() || self.is_told_after(last + 1);
+        (self.is_free_after(last + 1) && self.follows_password_name(strength, told)).then_some(last + 1)
+    }
+
+    /// Whether the last of these pieces is a case ending after a hyphen: `Kx29pl7-dir`.
+    fn is_ending(&self, first: usize, last: usize) -> bool {
+        let hyphen = |i: usize| matches!(self.pieces[i].sort, Sort::Sign(c) if is_hyphen(c));
+        last >= first + 2
+            && hyphen(last - 1)
+            && self.pieces[last - 2].sort == Sort::Mixed
+            && ENDINGS.contains(&self.written(last))
+    }
+
+    /// Whether "is" follows, as in languages that end a sentence with the verb: "رمز … Bw46kz9t است".
+    fn is_told_after(&self, end: usize) -> bool {
+        let script = self.pieces.get(end).is_some_and(|next| next.sort == Sort::Script);
+        script && LEXICON.inside(&self.text[self.pieces[end].start..]).is_some_and(|(_, r)| r.any(Roles::IS))
     }
 
     /// Whether a sign, a line break, a verb or nothing follows.
@@ -60,14 +78,16 @@ impl Cutter<'_> {
 
     /// Whether the name of a password leads to the next token: "password teapot5521", "password for the portal is
     /// teapot5521".
-    fn follows_password_name(&self, strength: Strength) -> bool {
-        let told = self.is_told();
+    fn follows_password_name(&self, strength: Strength, told: bool) -> bool {
         if self.tokens.last().is_some_and(|last| FOR.contains(&&self.text[last.start..last.end])) {
             return false;
         }
         // A name in the sentence before counts only if nothing else is named since.
         let (mut words, mut confined) = (0, false);
         for (i, token) in self.tokens.iter().enumerate().rev().take(24) {
+            if is_kind_of_code(&self.tokens, i) {
+                return false;
+            }
             if self.names_password(i) {
                 return self.reaches(i, words, told, strength);
             }
@@ -91,9 +111,16 @@ impl Cutter<'_> {
         false
     }
 
-    /// Whether a colon or "is" comes right before the next token.
+    /// Whether a colon, "is" or a dash comes right before the next token.
     fn is_told(&self) -> bool {
         let apart = |token: &&Token| matches!(token.kind, Kind::Quote | Kind::Sign | Kind::Line);
+        // "Ваш пароль для входа – Rt48bm2k"
+        let dash = |token: &Token| matches!(&self.text[token.start..token.end], "–" | "—") && !token.glued;
+        if let [.., lead, last] = self.tokens.as_slice()
+            && dash(last)
+        {
+            return !lead.roles().any(Roles::INERT); // "Password changed – Galaxy24ultra"
+        }
         let last = self.tokens.iter().rev().take(6).find(|token| !apart(token));
         last.is_some_and(|token| token.kind == Kind::Colon || token.roles().any(Roles::IS))
     }
@@ -103,10 +130,19 @@ impl Cutter<'_> {
         let weak = !self.tokens[name].roles().any(Roles::SECRET.and(Roles::PASS));
         match (told, weak) {
             (true, false) => words <= 8,
-            (true, true) => words <= 2 && strength != Strength::Serial,
+            (true, true) => {
+                words <= 2 && strength != Strength::Serial
+                    || words <= 8 && strength == Strength::Long && !self.is_of_goods(name)
+            }
             (false, false) => words == 0 || words <= 2 && strength == Strength::Long,
             (false, true) => words == 0 && strength != Strength::Serial && self.is_about_wifi(name),
         }
+    }
+
+    /// Whether the words since the name speak of an order or a product, whose code is no secret.
+    fn is_of_goods(&self, name: usize) -> bool {
+        let goods = |roles: Roles| roles.any(Roles::KIND) && !roles.any(Roles::OWNER.and(Roles::ACTION));
+        self.tokens[name + 1..].iter().any(|token| goods(token.roles()))
     }
 
     fn is_about_wifi(&self, at: usize) -> bool {
@@ -146,6 +182,12 @@ fn is_light(roles: Roles) -> bool {
 const FOR: [&str; 16] = [
     "for", "für", "pour", "para", "per", "voor", "för", "til", "till", "do", "pro", "pre", "для", "за", "za",
     "untuk",
+];
+/// Endings that are attached to a password with a hyphen, in Azerbaijani, Kazakh, Turkish and Hungarian.
+const ENDINGS: [&str; 40] = [
+    "dir", "dır", "dur", "dür", "tir", "tır", "tur", "tür", "i", "ı", "u", "ü", "ni", "nı", "nu", "nü", "yi",
+    "yı", "yu", "yü", "ті", "ты", "ді", "ды", "ні", "ны", "es", "as", "os", "ös", "at", "et", "ot", "öt",
+    "t", "ra", "re", "val", "vel", "nak",
 ];
 /// The most pieces of a password.
 const LONGEST_PASSWORD: usize = 12;
