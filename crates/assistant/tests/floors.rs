@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// floor and do not know each other.
 const FLOORS: &[&[&str]] = &[
     &["hex", "lock", "manifest", "legible", "moment", "secret"],
-    &["access", "clock", "source"],
+    &["access", "clock", "source", "indexed"],
     &["untrusted"],
     &["gate"],
     &["home"],

@@ -27,6 +27,7 @@ mod lexicon;
 mod redact;
 #[cfg(test)]
 mod score;
+mod spelled;
 mod tokens;
 
 pub use known::KnownCodes;

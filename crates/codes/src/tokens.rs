@@ -2,8 +2,8 @@
 
 mod password;
 
-use crate::known::digits_spelled;
 use crate::lexicon::{LEXICON, LONGEST_PHRASE, Roles, is_accent, is_cased, narrow};
+use crate::spelled::digits_spelled;
 
 /// The placeholder for a code in a redacted text.
 pub const REDACTED: &str = "[code]";
