@@ -4,7 +4,7 @@
 use rusqlite::Transaction;
 use serde::Serialize;
 
-use super::pieces::pretty;
+use super::share::pretty;
 use crate::db::DbError;
 use crate::phones;
 use crate::phones::port::Folder;

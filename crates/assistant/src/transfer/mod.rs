@@ -13,6 +13,7 @@ mod archive;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod pieces;
+mod share;
 mod store;
 mod tasks;
 

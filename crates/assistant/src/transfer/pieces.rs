@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
+use super::share::{Share, pretty};
 use super::{Section, VERSION, store};
-use crate::db::{self, DbError};
+use crate::db::DbError;
 use crate::home::Sealed;
 
 /// A piece has at least so many bytes, unless the sections end.
@@ -30,14 +31,6 @@ pub struct Piece {
     pub text: String,
     /// `None` after the last section: then [`end`] follows.
     pub next: Option<Bookmark>,
-}
-
-/// What is read of a section at once.
-pub(super) enum Share {
-    /// All of it, as JSON.
-    Whole(String),
-    /// The next items, each as JSON with its place in the store. None: there are no more.
-    Items(Vec<(i64, String)>),
 }
 
 /// The piece of an export that begins here, or its first one.
@@ -106,11 +99,6 @@ fn write(
 /// JSON whose further lines begin with these blanks. A line break inside of JSON is never part of a text.
 fn indented(json: &str, blanks: &str) -> String {
     json.replace('\n', &format!("\n{blanks}"))
-}
-
-/// JSON as it is written into the file.
-pub(super) fn pretty(value: &impl Serialize) -> Result<String, DbError> {
-    serde_json::to_string_pretty(value).map_err(db::not_json)
 }
 
 /// The end of an export, with the secrets if the user wants them in it.

@@ -8,7 +8,7 @@ use rusqlite::Transaction;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::pieces::{Share, pretty};
+use super::share::{Share, pretty};
 use super::{Import, Mode, Outcome, PlainModel, Secrets, Section, tasks};
 use crate::agent::Veil;
 use crate::agent::conversation::{self, Codes, ConversationId, Entry, FileContent, Whole};
