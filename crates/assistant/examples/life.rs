@@ -1,4 +1,4 @@
-//! Fills a home with the data of a life, through the same doors as real data: a paired phone that answers from memory, a
+//! Fills an empty home with the data of a life, through the same doors as real data: a paired phone that answers from memory, a
 //! mail server that does, and the stores of chats, memories and the ledger. `life HOME PERCENT` for `scripts/bench life`;
 //! at 100 percent a million SMS, 200,000 mails, 100,000 chat messages, 1,000 memories and 50,000 records of the ledger.
 
