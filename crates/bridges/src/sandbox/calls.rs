@@ -28,6 +28,13 @@ pub(super) struct Strictness {
 /// still.
 const FIRST_UNKNOWN: i64 = 463;
 
+// `libc` does not name these two for musl on every processor.
+#[cfg(target_arch = "x86_64")]
+const KEXEC_FILE_LOAD: i64 = 320;
+#[cfg(not(target_arch = "x86_64"))]
+const KEXEC_FILE_LOAD: i64 = 294;
+const FCHMODAT2: i64 = 452;
+
 /// Fail with ENOSYS. The filter cannot see the flags of `clone3`, and the memory of a memfd is charged to no process.
 const UNKNOWN: &[i64] = &[libc::SYS_clone3, libc::SYS_memfd_create, libc::SYS_memfd_secret];
 /// Fail with ENOSYS in the built-in sandbox: inotify reveals what happens to files that cannot be read.
@@ -84,7 +91,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
+    KEXEC_FILE_LOAD,
     libc::SYS_reboot,
     libc::SYS_swapon,
     libc::SYS_swapoff,
@@ -128,7 +135,7 @@ const REFUSED_BUILT_IN: &[i64] = &[
     libc::SYS_mq_unlink,
     // What Landlock does not check: permissions and timestamps of any of the user's files, by path.
     libc::SYS_fchmodat,
-    libc::SYS_fchmodat2,
+    FCHMODAT2,
     libc::SYS_fchownat,
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
@@ -301,6 +308,12 @@ mod tests {
     use rustix::process::{getpid, setpgid, test_kill_process};
 
     use super::*;
+
+    #[cfg(target_env = "gnu")]
+    #[test]
+    fn calls_without_a_name_have_the_right_number() {
+        assert_eq!((KEXEC_FILE_LOAD, FCHMODAT2), (libc::SYS_kexec_file_load, libc::SYS_fchmodat2));
+    }
 
     /// The error code of each attempt, made in a new thread because a filter cannot be removed.
     fn tried(strictness: Option<Strictness>, file: &Path) -> [(&'static str, Option<i32>); 7] {
