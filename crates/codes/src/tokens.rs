@@ -115,7 +115,8 @@ fn name_keys(tokens: &mut [Token], text: &str) {
         let is_purpose = |i: usize| tokens.get(i).is_some_and(|token| token.roles().any(Roles::PURPOSE));
         let is_link = |i: usize| {
             let glued = |token: &Token| matches!(token.kind, Kind::Sign | Kind::Quote) && token.glued;
-            let small = |token: &Token| matches!(token.kind, Kind::Word(_)) && token.end - token.start <= 3;
+            let few = |token: &Token| text[token.start..token.end].chars().nth(3).is_none();
+            let small = |token: &Token| matches!(token.kind, Kind::Word(_)) && few(token);
             tokens.get(i).is_some_and(|token| glued(token) || small(token) || token.roles().any(Roles::LINK))
         };
         let is_secret =

@@ -38,9 +38,8 @@ impl Reader<'_> {
 
     /// Whether the reader is to use the digits as a code: "Use 850 2714 as your login code".
     pub(super) fn is_used(&self, at: usize) -> bool {
-        let verb = |i: usize| {
-            self.roles(i).any(Roles::ENTER) && !self.roles(i).any(Roles::NO_CODE.and(Roles::BY))
-        };
+        let verb =
+            |i: usize| self.roles(i).any(Roles::ENTER) && !self.roles(i).any(Roles::NO_CODE.and(Roles::BY));
         self.is_all_digits(at)
             && self.before(at).is_some_and(verb)
             && self.code_after(at).is_some_and(|gap| gap.words <= 3 && !gap.comma)

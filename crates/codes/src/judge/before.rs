@@ -14,6 +14,7 @@ impl Reader<'_> {
             return false;
         }
         let Some(lead) = self.lead(at) else { return false };
+        let subject = if loose { Roles::NAME } else { Roles::NAME.and(Roles::ENTER) };
         let mut numbered = false;
         for i in (0..lead).rev().take(REACH) {
             let roles = self.roles(i);
@@ -23,15 +24,13 @@ impl Reader<'_> {
                 // "Code 482913, or ask for it: 850 2714"
                 Kind::Number(Form::Digits | Form::Mixed) if loose && !self.is_amount(i) => return false,
                 Kind::Number(_) => numbered = true,
-                Kind::Word(_) if loose && roles.any(Roles::INERT.and(Roles::ENTER)) => return false,
+                Kind::Word(_) if loose && roles.any(Roles::INERT) => return false,
                 // "the order number is 55512": "order number" names this number.
                 Kind::Word(_) if roles.any(Roles::NO_CODE) && !roles.any(Roles::ENTER) && !numbered => {
                     return false;
                 }
                 Kind::Word(_) if roles.any(Roles::NAME) && self.needs_no_code(i, at) => return false,
-                Kind::Word(_) if roles.any(Roles::NAME.and(Roles::ENTER)) && !self.is_counted(i) => {
-                    return true;
-                }
+                Kind::Word(_) if roles.any(subject) && !self.is_counted(i) => return true,
                 _ => {}
             }
         }
@@ -108,9 +107,8 @@ impl Reader<'_> {
             }
         }
         // "the padlock of the gate 3058"
-        let locks = |name: usize| {
-            self.roles(name).any(Roles::LOCK) && self.is_near_lock(at) && self.is_of_lock(at)
-        };
+        let locks =
+            |name: usize| self.roles(name).any(Roles::LOCK) && self.is_near_lock(at) && self.is_of_lock(at);
         doubt.map(|(name, _)| if self.opens(name, at) || locks(name) { Name::Code } else { Name::Other })
     }
 

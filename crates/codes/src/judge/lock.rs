@@ -63,7 +63,7 @@ impl Reader<'_> {
         let goes_on = || {
             self.ends_clause(at)
                 || beside(Roles::IS) && !counted
-                || self.before(at).is_some_and(|i| self.is_mere_lock(i)) && !self.counts(at)
+                || self.is_near_lock(at) && !self.counts(at)
                 || self.after(at).is_some_and(|i| self.is_verb(i) && self.ends_clause(i))
         };
         locked && told && (self.after(at).is_none_or(ends) || !like_time && goes_on())
@@ -71,7 +71,8 @@ impl Reader<'_> {
 
     /// Whether a lock that has no number but its code is named right before: "the lock of the bike 4471".
     pub(super) fn is_near_lock(&self, at: usize) -> bool {
-        let mut words = self.words_of_lock(at).filter(|i| self.weight(*i) > 0).take(3);
+        let clause = self.words_of_lock(at).take_while(|i| self.kind(*i) != Kind::Comma);
+        let mut words = clause.filter(|i| self.weight(*i) > 0).take(3);
         self.form(at) == Some(Form::Digits) && !self.is_round(at) && words.any(|i| self.is_mere_lock(i))
     }
 

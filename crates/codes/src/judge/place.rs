@@ -88,7 +88,7 @@ impl Reader<'_> {
     /// Whether a colon, "is" or "=" directly precedes the number.
     pub(super) fn is_introduced(&self, at: usize) -> bool {
         let leads = |i: usize| self.kind(i) == Kind::Colon || self.roles(i).any(Roles::IS);
-        self.before(at).is_some_and(|i| leads(i) || self.is_said_of_lock(i))
+        self.before(at).is_some_and(|i| leads(i) || self.is_said_of_lock(i) && !self.counts(at))
     }
 
     /// Whether this is "e" after a lock. Elsewhere it means "and" more often than "is": "interfonul de la scară e 2744".
