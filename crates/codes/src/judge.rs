@@ -116,7 +116,7 @@ impl Reader<'_> {
             None if self.form(at) == Some(Form::Spelled) => self.is_dictated(at),
             Some(Name::Code) => true,
             Some(Name::Other) => self.is_declared(at) || self.is_dialled(at),
-            None if self.form(at) == Some(Form::Loose) => self.is_declared(at),
+            None if self.form(at) == Some(Form::Loose) => self.is_declared(at) || self.is_used(at),
             None => self.form(at) == Some(Form::Google) || self.is_named(at) || self.is_meant(at),
         }
     }

@@ -210,6 +210,12 @@ mod tests {
             ("The back gate opens with 6602", "The back gate opens with [code]"),
             ("Die Haustür ist seit gestern 7714", "Die Haustür ist seit gestern [code]"),
             ("Show 55 81 20 at the counter", "Show [code] at the counter"),
+            ("interfonul de la scara e 27C4419, etajul 5", "interfonul de la scara e [code], etajul 5"),
+            ("El candado de la bici 9384", "El candado de la bici [code]"),
+            ("Nummer fürs Schlüsselkästchen: 5174", "Nummer fürs Schlüsselkästchen: [code]"),
+            ("तिजोरी का नंबर 5174 है", "तिजोरी का नंबर [code] है"),
+            ("Yung padlock ng gate 3058", "Yung padlock ng gate [code]"),
+            ("رقم باب العمارة السري 3719 والشقة", "رقم باب العمارة السري [code] والشقة"),
         ] {
             assert_eq!(redact(text), expected);
         }
@@ -218,7 +224,48 @@ mod tests {
             "The door company changed its price, now 2450",
             "Gate changed, now 4500 people inside",
             "En cas de doute, composez le 3955",
+            "Chiudi porta e cancello e 4471 chiamate perse",
+            "The front door number is 1204, gate 4471",
+            "האינטרקום לא עובד, קריאה 55817",
+            "رقم الطريق السريع 4471",
+            "Startnummer 4471, Wohnung 1204, Alarm um 0645",
         ] {
+            assert_eq!(redact(text), text);
+        }
+    }
+
+    #[test]
+    fn digits_may_stand_in_uneven_groups_where_a_code_is_named() {
+        for (text, expected) in [
+            (
+                "Kód pro platbu 1 249 Kč u ALZA.CZ je 850 2714. Nikomu ho nesdělujte.",
+                "Kód pro platbu 1 249 Kč u ALZA.CZ je [code]. Nikomu ho nesdělujte.",
+            ),
+            ("Use 850 2714 as your login code", "Use [code] as your login code"),
+            ("Code 48.29.73 for your login", "Code [code] for your login"),
+        ] {
+            assert_eq!(redact(text), expected);
+        }
+        for text in [
+            "Your code has been sent. Support is 850 2714.",
+            "The code was sent, our number is 850 2714.",
+            "Dial 850 2714 for your code",
+            "Ihr Code gilt bis 12.11.26",
+        ] {
+            assert_eq!(redact(text), text);
+        }
+    }
+
+    #[test]
+    fn a_key_may_be_a_code() {
+        for (text, expected) in [
+            ("Your M-PESA start key is 639174.", "Your M-PESA start key is [code]."),
+            ("Ключ за активиране: 4827-1190", "Ключ за активиране: [code]"),
+            ("Wifi Barn, clé sécurité lemonTree42", "Wifi Barn, clé sécurité [code]"),
+        ] {
+            assert_eq!(redact(text), expected);
+        }
+        for text in ["Key fob 4471 has been deactivated", "Número de confirmação 482913, quarto 1204"] {
             assert_eq!(redact(text), text);
         }
     }

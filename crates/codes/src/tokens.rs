@@ -76,7 +76,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
     }
     let mut tokens = cutter.tokens;
     unmask_kinds(&mut tokens);
-    name_keys(&mut tokens);
+    name_keys(&mut tokens, text);
     tokens
 }
 
@@ -105,8 +105,9 @@ fn is_kind_of_code(tokens: &[Token], at: usize) -> bool {
 }
 
 /// Handles "access key" and "clé d'activation": a purpose beside "key" makes it the name of a code. So does the name
-/// of a code right before it: "PIN number", "PUK numarası".
-fn name_keys(tokens: &mut [Token]) {
+/// of a code right before it: "PIN number", "PUK numarası". In scripts without case, the thing that is locked may stand
+/// between the two: "رقم باب العمارة السري", the secret number of the building's door.
+fn name_keys(tokens: &mut [Token], text: &str) {
     for at in 0..tokens.len() {
         if !tokens[at].roles().any(Roles::KEY) {
             continue;
@@ -114,14 +115,21 @@ fn name_keys(tokens: &mut [Token]) {
         let is_purpose = |i: usize| tokens.get(i).is_some_and(|token| token.roles().any(Roles::PURPOSE));
         let is_link = |i: usize| {
             let glued = |token: &Token| matches!(token.kind, Kind::Sign | Kind::Quote) && token.glued;
-            let small = |token: &Token| matches!(token.kind, Kind::Word(_)) && token.end - token.start <= 3;
+            let few = |token: &Token| text[token.start..token.end].chars().nth(3).is_none();
+            let small = |token: &Token| matches!(token.kind, Kind::Word(_)) && few(token);
             tokens.get(i).is_some_and(|token| glued(token) || small(token) || token.roles().any(Roles::LINK))
         };
         let is_secret =
             |i: usize| tokens[i].roles().any(Roles::SECRET) && !tokens[i].roles().any(Roles::UNIT);
         let before = at > 0
             && (is_purpose(at - 1) || is_secret(at - 1) || at > 1 && is_link(at - 1) && is_purpose(at - 2));
-        let links = (1..=3).take_while(|step| is_link(at + step) && !is_purpose(at + step)).count();
+        let uncased = text[tokens[at].start..].chars().next().is_some_and(|c| !is_cased(c));
+        let locked = |i: usize| {
+            let thing = Roles::LOCK.and(Roles::OWNER);
+            uncased && tokens.get(i).is_some_and(|token| token.roles().any(thing))
+        };
+        let joins = |i: usize| (is_link(i) || locked(i)) && !is_purpose(i);
+        let links = (1..=3).take_while(|step| joins(at + step)).count();
         if before || is_purpose(at + links + 1) {
             let roles = tokens[at].roles().without(Roles::NO_CODE).and(Roles::SECRET);
             tokens[at].kind = Kind::Word(roles);
@@ -710,11 +718,12 @@ fn group(lengths: &[usize]) -> (usize, Form) {
     }
 }
 
-/// The form of parts that are joined by dots. They may be a code right after its name, but a decimal, a version or a
-/// date is more likely.
+/// The form of parts that are joined by dots: `482.913`, `48.29.73`. They may be a code right after its name, but a
+/// decimal, a version or a date is more likely.
 fn broken_form(parts: &[&str]) -> Form {
-    let thirds = parts.len() == 2 && parts.iter().all(|part| part.len() == 3 && count_digits(part) == 3);
-    if thirds { Form::Loose } else { Form::Never }
+    let all = |length: usize| parts.iter().all(|part| part.len() == length && count_digits(part) == length);
+    let pairs = parts.len() == 3 && all(2) && !is_short_date(parts);
+    if parts.len() == 2 && all(3) || pairs { Form::Loose } else { Form::Never }
 }
 
 /// The form of one run, or of several runs joined by hyphens.

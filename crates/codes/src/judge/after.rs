@@ -36,6 +36,15 @@ impl Reader<'_> {
         self.begins_sentence(at) && (is && named() || purpose)
     }
 
+    /// Whether the reader is to use the digits as a code: "Use 850 2714 as your login code".
+    pub(super) fn is_used(&self, at: usize) -> bool {
+        let verb =
+            |i: usize| self.roles(i).any(Roles::ENTER) && !self.roles(i).any(Roles::NO_CODE.and(Roles::BY));
+        self.is_all_digits(at)
+            && self.before(at).is_some_and(verb)
+            && self.code_after(at).is_some_and(|gap| gap.words <= 3 && !gap.comma)
+    }
+
     /// Whether this is a word for "is", and not just "now".
     pub(super) fn is_verb(&self, at: usize) -> bool {
         self.roles(at).any(Roles::IS) && !self.roles(at).any(Roles::NOW)

@@ -8,26 +8,29 @@ impl Reader<'_> {
     /// Whether the number concludes a sentence that is about a code or says to enter something, whatever other numbers
     /// the sentence contains: "OTP for your payment of 64.99 at Shop 3217 is 771290."
     pub(super) fn concludes(&self, at: usize) -> bool {
-        let plain = matches!(self.form(at), Some(Form::Digits | Form::Mixed));
+        let loose = self.form(at) == Some(Form::Loose) && self.is_all_digits(at);
+        let plain = loose || matches!(self.form(at), Some(Form::Digits | Form::Mixed));
         if !plain || self.is_like_time(at) || !self.ends_sentence(at) {
             return false;
         }
         let Some(lead) = self.lead(at) else { return false };
+        let subject = if loose { Roles::NAME } else { Roles::NAME.and(Roles::ENTER) };
         let mut numbered = false;
         for i in (0..lead).rev().take(REACH) {
             let roles = self.roles(i);
             match self.kind(i) {
                 Kind::Line => return false,
                 Kind::Stop if !self.is_midway(i) => return false,
+                // "Code 482913, or ask for it: 850 2714"
+                Kind::Number(Form::Digits | Form::Mixed) if loose && !self.is_amount(i) => return false,
                 Kind::Number(_) => numbered = true,
+                Kind::Word(_) if loose && roles.any(Roles::INERT) => return false,
                 // "the order number is 55512": "order number" names this number.
                 Kind::Word(_) if roles.any(Roles::NO_CODE) && !roles.any(Roles::ENTER) && !numbered => {
                     return false;
                 }
                 Kind::Word(_) if roles.any(Roles::NAME) && self.needs_no_code(i, at) => return false,
-                Kind::Word(_) if roles.any(Roles::NAME.and(Roles::ENTER)) && !self.is_counted(i) => {
-                    return true;
-                }
+                Kind::Word(_) if roles.any(subject) && !self.is_counted(i) => return true,
                 _ => {}
             }
         }
@@ -103,16 +106,20 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        doubt.map(|(name, _)| if self.opens(name, at) { Name::Code } else { Name::Other })
+        // "the padlock of the gate 3058"
+        let locks =
+            |name: usize| self.roles(name).any(Roles::LOCK) && self.is_near_lock(at) && self.is_of_lock(at);
+        doubt.map(|(name, _)| if self.opens(name, at) || locks(name) { Name::Code } else { Name::Other })
     }
 
     /// Whether a word that usually names another number ("dial", "number") does not do so here, because a lock or a
-    /// person asks for the number: "Dial 2580 to open", "give the courier the number 4839".
+    /// person asks for the number: "Dial 2580 to open", "give the courier the number 4839". Nor does the number of a
+    /// padlock.
     fn is_requested(&self, name: usize, at: usize) -> bool {
         let enters = |i: usize| self.roles(i).any(Roles::ENTER);
         let wanted =
             enters(name) || self.roles(name).any(Roles::KEY) && (name.saturating_sub(6)..name).any(enters);
-        wanted && self.is_guarded(at)
+        wanted && self.is_guarded(at) || self.is_number_of_lock(name, at)
     }
 
     /// Whether a name says what was counted: "14072 tokens".

@@ -60,16 +60,38 @@ impl Reader<'_> {
         let ends =
             |i: usize| matches!(self.kind(i), Kind::Stop | Kind::Line | Kind::Comma) || self.is_glued(i);
         let counted = beside(Roles::NOW) && self.counts(at);
-        let ended = self.after(at).is_none_or(ends)
-            || !like_time && (self.ends_clause(at) || beside(Roles::IS) && !counted);
-        locked && told && ended
+        let goes_on = || {
+            self.ends_clause(at)
+                || beside(Roles::IS) && !counted
+                || self.is_near_lock(at) && !self.counts(at)
+                || self.after(at).is_some_and(|i| self.is_verb(i) && self.ends_clause(i))
+        };
+        locked && told && (self.after(at).is_none_or(ends) || !like_time && goes_on())
     }
 
     /// Whether a lock that has no number but its code is named right before: "the lock of the bike 4471".
-    fn is_near_lock(&self, at: usize) -> bool {
+    pub(super) fn is_near_lock(&self, at: usize) -> bool {
+        let clause = self.words_of_lock(at).take_while(|i| self.kind(*i) != Kind::Comma);
+        let mut words = clause.filter(|i| self.weight(*i) > 0).take(3);
+        self.form(at) == Some(Form::Digits) && !self.is_round(at) && words.any(|i| self.is_mere_lock(i))
+    }
+
+    /// Whether this is a lock that has no number but its code: a padlock, and not a door.
+    fn is_mere_lock(&self, at: usize) -> bool {
         let numbered = Roles::NO_CODE.and(Roles::WIFI).and(Roles::OWNER);
-        let lock = |i: usize| self.roles(i).any(Roles::LOCK) && !self.roles(i).any(numbered);
-        self.form(at) == Some(Form::Digits) && !self.is_round(at) && self.words_of_lock(at).take(3).any(lock)
+        self.roles(at).any(Roles::LOCK) && !self.roles(at).any(numbered)
+    }
+
+    /// Whether "number" here means the code of a lock: "the padlock's number 4471", "número del candado: 4471".
+    pub(super) fn is_number_of_lock(&self, name: usize, at: usize) -> bool {
+        let word = |i: &usize| matches!(self.kind(*i), Kind::Word(_) | Kind::Quote | Kind::Sign);
+        let before = (0..name).rev().take(3).take_while(word);
+        let after = (name + 1..at).take(4).take_while(word);
+        self.roles(name).any(Roles::KEY)
+            && self.form(at) == Some(Form::Digits)
+            && !self.is_like_time(at)
+            && !self.is_round(at)
+            && before.chain(after).any(|i| self.is_mere_lock(i))
     }
 
     /// Whether the number is the new code of a lock: "the gate number changed, now 4826".

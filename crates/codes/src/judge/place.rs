@@ -69,6 +69,11 @@ impl Reader<'_> {
         letters >= 3 && digits.clone().count() <= 2 && digits.clone().all(is_digit)
     }
 
+    /// Whether the number consists of groups of digits, with nothing but blanks and signs between them.
+    pub(super) fn is_all_digits(&self, at: usize) -> bool {
+        !self.written(at).chars().any(char::is_alphabetic)
+    }
+
     pub(super) fn ends_clause(&self, at: usize) -> bool {
         let ends = |i: usize| matches!(self.kind(i), Kind::Stop | Kind::Line | Kind::Comma);
         self.after(at).is_none_or(|i| ends(i) || self.roles(i).any(Roles::AND))
@@ -82,7 +87,15 @@ impl Reader<'_> {
 
     /// Whether a colon, "is" or "=" directly precedes the number.
     pub(super) fn is_introduced(&self, at: usize) -> bool {
-        self.before(at).is_some_and(|i| self.kind(i) == Kind::Colon || self.roles(i).any(Roles::IS))
+        let leads = |i: usize| self.kind(i) == Kind::Colon || self.roles(i).any(Roles::IS);
+        self.before(at).is_some_and(|i| leads(i) || self.is_said_of_lock(i) && !self.counts(at))
+    }
+
+    /// Whether this is "e" after a lock. Elsewhere it means "and" more often than "is": "interfonul de la scară e 2744".
+    fn is_said_of_lock(&self, at: usize) -> bool {
+        let word = |i: &usize| matches!(self.kind(*i), Kind::Word(_));
+        let lock = |i: usize| self.roles(i).any(Roles::LOCK);
+        self.written(at) == "e" && (0..at).rev().take(5).take_while(word).any(lock)
     }
 
     /// Whether the word before the number means "is" in one language and something else in another, such as "to" in

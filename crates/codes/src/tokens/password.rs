@@ -175,7 +175,9 @@ fn names_something_else(roles: Roles, told: bool, nearest: bool, strength: Stren
 
 /// Whether a word does not separate a name from its password.
 fn is_light(roles: Roles) -> bool {
-    roles.any(Roles::OWNER.and(Roles::LOCK).and(Roles::LINK).and(Roles::IS).and(Roles::AND))
+    roles.any(
+        Roles::OWNER.and(Roles::LOCK).and(Roles::LINK).and(Roles::IS).and(Roles::AND).and(Roles::PURPOSE),
+    )
 }
 
 /// Words before what a password is for: "password reset for office365".
