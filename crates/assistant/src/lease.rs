@@ -82,8 +82,11 @@ pub fn any_held(tx: &Transaction<'_>, beginning: &str, now: Timestamp) -> Result
     Ok(leases.contains(&true))
 }
 
-/// Extends the lease by `life` from now. Returns false if another holder took it over; then nothing more may be done
-/// under it.
+/// Milliseconds by which the end of a lease may be off before [`renew`] writes it again.
+const CLOSE_ENOUGH: i64 = 60_000;
+
+/// Extends the lease by `life` from now, give or take a minute: a turn of many rounds need not write it in each. Returns
+/// false if another holder took it over; then nothing more may be done under it.
 #[must_use = "a lease that was taken over protects nothing"]
 pub fn renew(
     tx: &Transaction<'_>,
@@ -91,11 +94,9 @@ pub fn renew(
     now: Timestamp,
     life: SignedDuration,
 ) -> Result<bool, DbError> {
-    tx.prepare_cached("UPDATE leases SET until = ?3 WHERE name = ?1 AND holder = ?2")?.execute(params![
-        lease.name,
-        lease.holder.0,
-        until(now, life)
-    ])?;
+    let sql = "UPDATE leases SET until = ?3 WHERE name = ?1 AND holder = ?2 AND abs(until - ?3) > ?4";
+    let end = params![lease.name, lease.holder.0, until(now, life), CLOSE_ENOUGH];
+    tx.prepare_cached(sql)?.execute(end)?;
     Ok(!taken_over(tx, lease)?)
 }
 

@@ -35,5 +35,5 @@ fn sse() -> usize {
 fn fitted() -> usize {
     let said = |n: usize| Message::user(format!("message {n} {}", "word ".repeat(40)));
     let request = Request { messages: (0..1000).map(said).collect(), ..Request::default() };
-    fit(&request, 16_000).messages.len()
+    fit(request, 16_000).messages.len()
 }

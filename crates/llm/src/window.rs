@@ -55,29 +55,36 @@ pub fn answer_room(window: usize) -> usize {
     (window / 4).min(8192)
 }
 
-/// Returns a copy that fits the window, as far as possible without changing the user's latest message. All tools
-/// count as equally likely to be called; see [`fit_by`].
-pub fn fit(request: &Request, window: usize) -> Request {
-    fit_by(request, window, |_| 0)
+/// Makes a request fit the window, as far as possible without changing the user's latest message. All tools count as
+/// equally likely to be called; see [`fit_by`].
+pub fn fit(request: Request, window: usize) -> Request {
+    fit_by(request, window, |_, _| 0).0
 }
 
-/// Returns a copy that fits the window, as far as possible without changing the user's latest message. If tools must
-/// be dropped, those with the lowest `likely` go first, and among equals the last one. A tool that was called in the
-/// conversation is kept.
-pub fn fit_by(request: &Request, window: usize, likely: impl Fn(&ToolSpec) -> u32) -> Request {
+/// Makes a request fit the window, as far as possible without changing the user's latest message, and returns it with its
+/// tokens. If tools must be dropped, those with the lowest `likely` go first, and among equals the last one. A tool that
+/// was called in the conversation is kept.
+pub fn fit_by(
+    request: Request,
+    window: usize,
+    likely: impl Fn(&ToolSpec, &[Message]) -> u32,
+) -> (Request, usize) {
     let room = window.saturating_sub(answer_room(window));
-    let tools = fewer_tools(request, room, likely);
+    let whole = request_tokens(&request);
+    if whole <= room {
+        return (request, whole);
+    }
+    let tools = fewer_tools(&request, room, |tool| likely(tool, &request.messages));
     let budget = room.saturating_sub(standing(&request.system, &tools));
     let start = request.messages.iter().rposition(is_user).unwrap_or(0);
     let (older, newest) = request.messages.split_at(start);
     let newest = shortened(newest, budget);
     let used: usize = newest.iter().map(message_tokens).sum();
     let kept = &older[first_kept(older, budget.saturating_sub(used))..];
-    Request {
-        system: request.system.clone(),
-        messages: kept.iter().cloned().chain(newest).collect(),
-        tools: tools.into_owned(),
-    }
+    let messages = kept.iter().cloned().chain(newest).collect();
+    let fitted = Request { messages, tools: tools.into_owned(), system: request.system };
+    let tokens = request_tokens(&fitted);
+    (fitted, tokens)
 }
 
 /// Tools always keep one part in this many of the room, however long the conversation is.
@@ -339,7 +346,7 @@ mod tests {
         for (window, first) in
             [(4 * size, "one"), ((size - 20) * 4 / 3, "two"), (size / 2, "three"), (10, "three")]
         {
-            let fitted = fit(&all, window);
+            let fitted = fit(all.clone(), window);
             assert_eq!(fitted.messages.first(), Some(&user(first)), "window {window}");
             assert_eq!(fitted.messages.len() % 3, 0, "a turn was torn apart at window {window}");
         }
@@ -348,14 +355,14 @@ mod tests {
     #[test]
     fn a_turn_after_one_that_does_not_fit_is_not_kept_alone() {
         let all = request(&[turn("one", "1"), turn("two", &"x".repeat(60_000)), turn("three", "3")]);
-        assert_eq!(fit(&all, 4000).messages, turn("three", "3"));
+        assert_eq!(fit(all, 4000).messages, turn("three", "3"));
     }
 
     #[test]
     fn the_largest_new_results_are_cut_and_the_small_ones_stay() {
         let mut newest = turn("now", &"y".repeat(90_000));
         newest.extend(turn("", "small").into_iter().skip(1));
-        let fitted = fit(&request(&[newest]), 4000);
+        let fitted = fit(request(&[newest]), 4000);
         let results: Vec<&str> = fitted.messages.iter().filter_map(result_of).collect();
         assert_eq!(results[1], "small");
         assert!(
@@ -393,11 +400,11 @@ mod tests {
         let names = ["a", "b", "c", "look", "d", "e"];
         let mut all = request(&[turn("one", "1"), turn("two", "2"), turn("three", "3")]);
         all.tools = names.iter().map(|name| tool(name)).collect();
-        let likely = |tool: &ToolSpec| u32::from(tool.name == "e");
+        let likely = |tool: &ToolSpec, _: &[Message]| u32::from(tool.name == "e");
         let (whole, mut windows) = (request_tokens(&all), vec![]);
         let mut before = (names.len(), usize::MAX, 9);
         for window in (whole / 3..=whole * 4 / 3 + 2).rev() {
-            let fitted = fit_by(&all, window, likely);
+            let fitted = fit_by(all.clone(), window, likely).0;
             let size = fitted.tools.iter().map(tool_tokens).sum::<usize>();
             let now = (fitted.tools.len(), size, fitted.messages.len());
             assert!(now <= before || now.1 <= before.1, "{now:?} after {before:?} at {window}");
@@ -420,10 +427,10 @@ mod tests {
             [6, 6, 6, 5],
             "whole, first sentences, none, and then one fewer: {windows:?}"
         );
-        let small = fit_by(&all, whole / 2, likely);
+        let small = fit_by(all.clone(), whole / 2, likely).0;
         assert!(small.tools.iter().any(|tool| tool.name == "e"), "the likely one stays");
         assert!(!small.tools.iter().any(|tool| tool.name == "d"), "of equals the last goes first");
-        let sentence = fit_by(&all, whole * 4 / 3 - 2, likely);
+        let sentence = fit_by(all.clone(), whole * 4 / 3 - 2, likely).0;
         assert_eq!(sentence.tools[0].description, "Does a thing.");
         let parameters = &sentence.tools[0].parameters["properties"];
         assert_eq!(parameters["when"]["description"], "A time.");
@@ -434,7 +441,7 @@ mod tests {
     fn a_large_window_keeps_its_tools_whole_however_long_the_conversation() {
         let mut all = request(&[turn("one", &"x".repeat(900_000)), turn("two", "2")]);
         all.tools = vec![tool("a"), tool("look")];
-        let fitted = fit(&all, 32_768);
+        let fitted = fit(all.clone(), 32_768);
         assert_eq!(fitted.tools, all.tools);
         assert_eq!(fitted.messages, turn("two", "2"));
     }

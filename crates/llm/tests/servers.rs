@@ -111,7 +111,7 @@ async fn an_unsigned_certificate_is_refused() {
 async fn a_prompt_of_20_megabytes_is_refused_before_it_is_sent() {
     let (address, log) = serve(vec![hello()]).await;
     let messages = vec![Message::user("long ".repeat(4 << 20))];
-    let request = kai_llm::fit(&Request { messages, ..question() }, 8192);
+    let request = kai_llm::fit(Request { messages, ..question() }, 8192);
     let error = model(&config(&format!("http://{address}/v1"))).reply(&request, &|_| {}).await.unwrap_err();
     assert_eq!(error, ModelError::TooLong { limit: None });
     assert!(log.seen().is_empty());

@@ -112,7 +112,7 @@ fn send(old: Vec<Message>, turn: &[Message], tools: Vec<ToolSpec>, window: usize
     let keep_from = old.len();
     let history = [old, turn.to_vec()].concat();
     let messages = repair(&history, &tools, keep_from);
-    let request = fit(&Request { system: SYSTEM.to_owned(), messages, tools }, window);
+    let request = fit(Request { system: SYSTEM.to_owned(), messages, tools }, window);
     let marks = turn.iter().filter_map(|message| match message {
         Message::Tool { result, .. } => Some(result.split_inclusive(':').next().unwrap().to_owned()),
         _ => None,

@@ -18,7 +18,7 @@ use kai_codes::KnownCodes;
 use kai_llm::retry::TRIES;
 use kai_llm::{
     Delta, Message, ModelError, Reply, Request, Scale, ToolCall, ToolSpec, Usage, fit_by, newest_pictures,
-    repair, request_tokens, without_pictures,
+    repair, without_pictures,
 };
 use kai_words::{Said, said};
 use rusqlite::Transaction;
@@ -735,8 +735,7 @@ impl Driver<'_> {
     ) -> Result<Result<Reply, ModelError>, TurnError> {
         let window = progress.fitting.window(ready.model.window());
         let whole = self.request(progress, around, offer, ready, window);
-        let request = fit_by(&whole, window, |tool| likely(tool, &whole.messages));
-        let tokens = request_tokens(&request);
+        let (request, tokens) = fit_by(whole, window, likely);
         if hopeless(tokens, window) || !progress.fitting.sends(tokens) {
             return Ok(Err(ModelError::TooLong { limit: None }));
         }

@@ -20,6 +20,8 @@ pub struct Mailboxes {
     pub servers: Arc<dyn MailServers>,
     /// Whether there is an account, as far as it is known.
     any: Arc<AtomicBool>,
+    /// Held while the store is asked for that.
+    asking: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Why a mail could not be read.
@@ -47,11 +49,15 @@ const SEARCHING: Duration = Duration::from_secs(10);
 
 impl Mailboxes {
     pub fn new(db: Db, servers: Arc<dyn MailServers>) -> Self {
-        Self { db, servers, any: Arc::default() }
+        Self { db, servers, any: Arc::default(), asking: Arc::default() }
     }
 
-    /// Finds out whether there is an account.
+    /// Finds out whether there is an account. Every tool for mail asks at the same time, and one question is enough.
     pub async fn probe_access(&self) {
+        let Ok(_asking) = self.asking.try_lock() else {
+            drop(self.asking.lock().await);
+            return;
+        };
         match self.db.read(store::any).await {
             Ok(any) => self.any.store(any, Ordering::Relaxed),
             Err(error) => tracing::warn!(%error, "the mail accounts could not be read from the store"),

@@ -124,7 +124,8 @@ pub fn by_address(tx: &Transaction<'_>, written: &str) -> Result<Option<Account>
 
 /// Whether there is any account.
 pub fn any(tx: &Transaction<'_>) -> Result<bool, DbError> {
-    Ok(tx.query_row("SELECT EXISTS (SELECT 1 FROM email_accounts)", [], |row| row.get(0))?)
+    let mut any = tx.prepare_cached("SELECT EXISTS (SELECT 1 FROM email_accounts)")?;
+    Ok(any.query_row([], |row| row.get(0))?)
 }
 
 /// Removes an account with everything that is known of its mails. Its drafts stay and fail when they are sent. Returns
