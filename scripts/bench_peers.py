@@ -197,7 +197,8 @@ class Program:
         results = self.model.results()
         bad = [result for result in results if good not in result]
         if bad or len(results) != calls * rounds:
-            raise Failed(f"{name} worked {len(results) - len(bad)} times of {calls * rounds} ({(bad or ['no result'])[0][:200]})")
+            why = " ".join((bad or ["no result"])[0].split())[:200]
+            raise Failed(f"{name} worked {len(results) - len(bad)} times of {calls * rounds} ({why})")
         return self.model.gaps()
 
     def spawn(self, words, **pipes):
