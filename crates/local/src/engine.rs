@@ -30,8 +30,9 @@ use crate::prompt::{CHATML, Template};
 const LONGEST_ANSWER: usize = 1_024;
 /// The room that a prompt must leave for an answer.
 const ROOM: usize = 256;
-/// How long one step of reading may take, so that it can be stopped in between.
-const STEP_MICROS: i64 = 850_000;
+/// How long one step of reading may take. Each one reads the whole model from memory, so shorter ones would take clearly
+/// more time; in between, the worker looks whether it should stop.
+const STEP_MICROS: i64 = 2_500_000;
 const LEAST_STEP: usize = 16;
 const LARGEST_STEP: usize = 512;
 /// The shortest beginning of a prompt whose state is worth a file.
@@ -255,16 +256,20 @@ impl<'m> Engine<'m> {
             if prompt.len() - first > LEAST_STEP {
                 line.tell(&Event::Reading { percent: percent(self.held.len(), whole) });
             }
-            let next = (self.held.len() + self.step).min(prompt.len());
+            let ahead = &prompt[self.held.len()..];
+            let step = &ahead[..self.step.min(ahead.len())];
             let began = ggml_time_us();
-            self.advance(&prompt[self.held.len()..next])?;
-            self.pace(self.step, ggml_time_us() - began);
+            self.advance(step)?;
+            self.pace(step.len(), ggml_time_us() - began);
         }
         Ok(())
     }
 
-    /// Adapts the step to the machine's speed.
+    /// Adapts the step to the machine's speed, by one that was long enough to tell.
     fn pace(&mut self, read: usize, micros: i64) {
+        if read < LEAST_STEP {
+            return;
+        }
         let micros = usize::try_from(micros.max(1)).unwrap_or(1);
         let step = read.saturating_mul(usize::try_from(STEP_MICROS).unwrap_or(1)) / micros;
         self.step = (step / LEAST_STEP * LEAST_STEP).clamp(LEAST_STEP, LARGEST_STEP);

@@ -37,10 +37,13 @@ impl Launch {
 
 /// How long a model may take to load.
 const LOADING: Duration = Duration::from_mins(5);
-/// How long the worker may be silent before it counts as stuck. One step of reading takes less than a second.
+/// How long the worker may be silent before it counts as stuck. One step of reading takes a few seconds.
 const SILENCE: Duration = Duration::from_mins(2);
-/// How long a worker may take to notice that it should stop.
-const STOPPING: Duration = Duration::from_secs(5);
+/// How long a worker may take to stop. One that is in the middle of a step of reading does not hear of it in time; it is
+/// ended, and the next question starts another.
+const STOPPING: Duration = Duration::from_millis(900);
+/// How long the end of a process may take.
+const ENDING: Duration = Duration::from_secs(5);
 /// How much of its last words is kept.
 const LAST_WORDS: usize = 2_000;
 
@@ -125,7 +128,7 @@ impl Worker {
 
     /// Why the process ended.
     async fn ended(&mut self) -> ModelError {
-        match timeout(STOPPING, self.child.wait()).await {
+        match timeout(ENDING, self.child.wait()).await {
             Ok(Ok(status)) => {
                 self.log_last_words(status).await;
                 end_of(status)
@@ -138,12 +141,13 @@ impl Worker {
         let Some(mut errors) = self.errors.take() else { return };
         let mut said = Vec::new();
         // Everything that it wrote fits into the pipe, or it would have waited.
-        let _ = timeout(STOPPING, (&mut errors).take(64 * 1024).read_to_end(&mut said)).await;
+        let _ = timeout(ENDING, (&mut errors).take(64 * 1024).read_to_end(&mut said)).await;
         let said = String::from_utf8_lossy(&said[said.len().saturating_sub(LAST_WORDS)..]).into_owned();
         tracing::warn!(%status, %said, "the model's process ended");
     }
 
-    /// Stops what is under way and waits until the worker is ready for the next question.
+    /// Stops what is under way and waits until the worker is ready for the next question. A worker that does not stop in
+    /// time is of no use any more.
     pub(crate) async fn stop(&mut self, states: Option<&States>) -> Result<(), ModelError> {
         self.send(&Order::Stop).await?;
         let quiet = async {
