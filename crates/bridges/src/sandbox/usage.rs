@@ -184,9 +184,10 @@ mod tests {
         let (bytes, files) = held(folder.path());
         assert!((1_000_000..1_200_000).contains(&bytes) && files == 3, "{bytes} {files}");
 
-        let script = "exec 3<>gone; rm gone; head -c 500000 /dev/zero >&3; echo; exec sleep 60";
+        // The shell itself waits: a process that is just becoming another program holds nothing for a moment.
+        let script = "exec 3<>gone; rm gone; head -c 500000 /dev/zero >&3; echo; read end";
         let mut command = Command::new("sh");
-        command.args(["-c", script]).current_dir(folder.path()).stdout(Stdio::piped());
+        command.args(["-c", script]).current_dir(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = [0; 1];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
