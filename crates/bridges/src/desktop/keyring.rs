@@ -9,6 +9,8 @@ use std::time::Duration;
 use kai_assistant::home::{HomeId, Keyring, KeyringError, StoreKey};
 use kai_words::{Said, said};
 use serde::{Deserialize, Serialize};
+use zbus::fdo::DBusProxy;
+use zbus::names::BusName;
 use zbus::zvariant::Type;
 use zbus::{Connection, OwnedObjectPath, OwnedVariant, Variant, proxy};
 
@@ -22,6 +24,9 @@ pub struct SecretService {
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Timeout for calls that may need a person to find and answer the desktop's dialog.
 const PERSON: Duration = Duration::from_mins(2);
+
+/// Timeout for KDE to write a wallet, shorter than the others because it is a part of them.
+const WRITING: Duration = Duration::from_secs(2);
 
 impl SecretService {
     /// `bus` is the D-Bus address of the session, such as `unix:path=/run/user/1000/bus`.
@@ -50,9 +55,18 @@ impl Keyring for SecretService {
     fn usable(&self) -> bool {
         self.ask(PATIENCE, async |session| {
             let collection = session.collection().await?;
-            collection.locked().await
+            if !collection.locked().await? {
+                return Ok(true);
+            }
+            // KDE says that an open wallet is locked, until somebody unlocks it here, which then needs no person.
+            let Some(wallet) = session.wallet(&collection).await? else { return Ok(false) };
+            let is_open = wallet.proxy.is_open(&wallet.name).await?;
+            if is_open {
+                session.unlock(&collection.inner().path().to_owned().into()).await?;
+            }
+            Ok(is_open)
         })
-        .is_ok_and(|locked| !locked)
+        .is_ok_and(|usable| usable)
     }
 
     fn get(&self, home: &HomeId) -> Result<Option<StoreKey>, KeyringError> {
@@ -121,6 +135,19 @@ impl Session {
         CollectionProxy::builder(&self.bus).path(path).build().await
     }
 
+    /// The wallet of KDE that this keyring is, if it is one.
+    async fn wallet(&self, collection: &CollectionProxy<'static>) -> zbus::Result<Option<Wallet>> {
+        let bus = DBusProxy::new(&self.bus).await?;
+        for (service, path) in WALLETS {
+            if bus.name_has_owner(BusName::try_from(service)?).await? {
+                let proxy = KWalletProxy::builder(&self.bus).destination(service).path(path).build().await?;
+                let name = collection.inner().path().as_str().rsplit('/').next().unwrap_or_default();
+                return Ok(Some(Wallet { proxy, name: name.to_owned() }));
+            }
+        }
+        Ok(None)
+    }
+
     async fn item(&self, path: OwnedObjectPath) -> zbus::Result<ItemProxy<'static>> {
         ItemProxy::builder(&self.bus).path(path).build().await
     }
@@ -172,7 +199,12 @@ impl Session {
         ]);
         let secret = Secret(self.path.clone(), vec![], value.to_vec(), "text/plain".to_owned());
         let (_, prompt) = collection.create_item(properties, &secret, true).await?;
-        self.wait_for(prompt).await
+        self.wait_for(prompt).await?;
+        if let Some(wallet) = self.wallet(collection).await? {
+            // If this fails, KDE still has the value, and writes it a few seconds later.
+            let _ = tokio::time::timeout(WRITING, wallet.write()).await;
+        }
+        Ok(())
     }
 
     /// Waits for the person to answer a prompt of the keyring. The path `/` means that no prompt is needed.
@@ -190,6 +222,30 @@ impl Session {
         }
     }
 }
+
+/// The services of KDE's wallets, newest first: their names and where they are asked.
+const WALLETS: [(&str, &str); 2] =
+    [("org.kde.kwalletd6", "/modules/kwalletd6"), ("org.kde.kwalletd5", "/modules/kwalletd5")];
+
+/// A wallet of KDE.
+struct Wallet {
+    proxy: KWalletProxy<'static>,
+    name: String,
+}
+
+impl Wallet {
+    /// Makes KDE write the wallet to the disk now. By itself it does so after five seconds. If it crashes before, a lost
+    /// key loses the whole store, and a lost note looks as if somebody had overwritten it.
+    async fn write(&self) -> zbus::Result<()> {
+        let handle = self.proxy.open(&self.name, NO_WINDOW, KAI).await?;
+        self.proxy.sync(handle, KAI).await?;
+        self.proxy.close(handle, false, KAI).await.map(drop)
+    }
+}
+
+const NO_WINDOW: i64 = 0;
+/// Our name, as KDE shows it where it lists who uses a wallet.
+const KAI: &str = "Kai";
 
 type Attributes<'a> = HashMap<&'static str, &'a str>;
 
@@ -255,6 +311,18 @@ trait Collection {
     ) -> zbus::Result<(OwnedObjectPath, OwnedObjectPath)>;
     #[zbus(property)]
     fn locked(&self) -> zbus::Result<bool>;
+}
+
+#[proxy(interface = "org.kde.KWallet")]
+trait KWallet {
+    #[zbus(name = "isOpen")]
+    fn is_open(&self, wallet: &str) -> zbus::Result<bool>;
+    #[zbus(name = "open")]
+    fn open(&self, wallet: &str, window: i64, app: &str) -> zbus::Result<i32>;
+    #[zbus(name = "sync")]
+    fn sync(&self, handle: i32, app: &str) -> zbus::Result<()>;
+    #[zbus(name = "close")]
+    fn close(&self, handle: i32, force: bool, app: &str) -> zbus::Result<i32>;
 }
 
 #[proxy(interface = "org.freedesktop.Secret.Item", default_service = "org.freedesktop.secrets")]

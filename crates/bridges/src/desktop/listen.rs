@@ -13,6 +13,7 @@ use kai_assistant::notifications::port::{Dismissing, Ear, Heard, Listener};
 use kai_words::{Said, said};
 use zbus::fdo::MonitoringProxy;
 use zbus::message::{Flags, Header, Type};
+use zbus::names::BusName;
 use zbus::{Connection, MatchRule, Message, MessageStream};
 
 use super::pending::{Add, Arguments, Hints, Notify, PendingCalls, added, parsed, removed};
@@ -25,6 +26,8 @@ pub struct DesktopListener {
 }
 
 const FREEDESKTOP: &str = "org.freedesktop.Notifications";
+/// Shows what GNOME's notification server passes on to it, under the same numbers.
+const GNOME_SHELL: &str = "org.gnome.Shell";
 const BUS: &str = "org.freedesktop.DBus";
 /// The signal that reports which connections appear on the bus and which are gone.
 const OWNERS: &str = "NameOwnerChanged";
@@ -78,6 +81,7 @@ impl DesktopListener {
         ear.tell(Heard::Bound { standing: vec![] }).await;
         bound();
         let mut pending = PendingCalls::on(&guid);
+        pending.owned_by(senders.owner(FREEDESKTOP).await);
         loop {
             let message = tokio::select! {
                 message = stream.next() => message,
@@ -127,12 +131,20 @@ impl Listener for DesktopListener {
             let here = parsed(id, bus.server_guid().as_str());
             let (desktop, number) =
                 here.ok_or("This one cannot be taken away by Kai; the user can do it.")?;
-            let path = "/org/freedesktop/Notifications";
-            let closed =
-                bus.call_method(Some(desktop), path, Some(FREEDESKTOP), "CloseNotification", &number);
-            closed.await.map(drop).map_err(failed)
+            match close(&bus, desktop, number).await {
+                // GNOME's server refuses to close what another app has posted, as long as that app runs.
+                Err(refused @ (zbus::Error::MethodError(..) | zbus::Error::FDO(_))) => {
+                    close(&bus, GNOME_SHELL, number).await.map_err(|_| failed(refused))
+                }
+                closed => closed.map_err(failed),
+            }
         })
     }
+}
+
+async fn close(bus: &Connection, desktop: &str, number: u32) -> zbus::Result<()> {
+    let path = "/org/freedesktop/Notifications";
+    bus.call_method(Some(desktop), path, Some(FREEDESKTOP), "CloseNotification", &number).await.map(drop)
 }
 
 /// The address without the id of the current bus, because a bus that restarts at the same address has another one.
@@ -206,6 +218,7 @@ async fn understood(
         Type::Signal if sender == BUS && header.member()?.as_str() == OWNERS => {
             let (name, before, now): (String, String, String) = message.body().deserialize().ok()?;
             match (before.is_empty(), now.is_empty()) {
+                _ if name == FREEDESKTOP => pending.owned_by(Some(now)),
                 (true, false) if name.starts_with(':') => senders.appeared(&name),
                 (false, true) if name.starts_with(':') => senders.vanished(&name),
                 _ => {}
@@ -225,6 +238,9 @@ async fn called(
     let sender = header.sender()?.as_str();
     let body = message.body();
     match (header.interface()?.as_str(), header.member()?.as_str()) {
+        (FREEDESKTOP, "Notify") if pending.passed_on(sender, header.destination().map(BusName::as_str)) => {
+            None
+        }
         (FREEDESKTOP, "Notify") => {
             let call = (sender.to_owned(), header.primary().serial_num().get());
             let notify = Notify::from(body.deserialize::<Arguments>().ok()?);
@@ -267,17 +283,4 @@ fn labelled(heard: Option<Heard>) -> Option<Heard> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_outlives_its_bus() {
-        for (address, expected) in [
-            ("unix:path=/run/user/1000/bus", "unix:path=/run/user/1000/bus"),
-            ("unix:path=/tmp/bus,guid=ff16", "unix:path=/tmp/bus"),
-            ("unix:abstract=/a,guid=1;tcp:host=h,port=1,guid=2", "unix:abstract=/a;tcp:host=h,port=1"),
-        ] {
-            assert_eq!(without_guid(address), expected);
-        }
-    }
-}
+mod tests;

@@ -251,4 +251,4 @@ fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

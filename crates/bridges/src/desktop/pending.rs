@@ -62,12 +62,35 @@ pub(super) struct PendingCalls {
     bus: String,
     calls: HashMap<CallId, Post>,
     order: VecDeque<CallId>,
+    /// The connection that every app asks to show its notifications.
+    desktop: Option<String>,
+    /// The connection to which the desktop passes them on, if it does not show them itself. GNOME's does not.
+    behind: Option<String>,
 }
 
 impl PendingCalls {
     pub(super) fn on(bus_guid: &str) -> Self {
         let bus = bus_guid.chars().take(8).collect();
-        Self { bus, calls: HashMap::new(), order: VecDeque::new() }
+        Self { bus, calls: HashMap::new(), order: VecDeque::new(), desktop: None, behind: None }
+    }
+
+    /// Notes which connection is the desktop from now on.
+    pub(super) fn owned_by(&mut self, desktop: Option<String>) {
+        self.desktop = desktop.filter(|name| !name.is_empty());
+        self.behind = None;
+    }
+
+    /// Whether the desktop itself makes this call, to pass on what an app has posted. It is the same notification.
+    pub(super) fn passed_on(&mut self, sender: &str, destination: Option<&str>) -> bool {
+        // A desktop can also post to itself, or to whoever has the well-known name, which is the same.
+        let Some(behind) = destination.filter(|name| name.starts_with(':') && *name != sender) else {
+            return false;
+        };
+        let passes_on = self.desktop.as_deref() == Some(sender);
+        if passes_on {
+            self.behind = Some(behind.to_owned());
+        }
+        passes_on
     }
 
     /// Records a call that posts a notification. The reply will contain its number.
@@ -100,7 +123,10 @@ impl PendingCalls {
         Some(post)
     }
 
-    pub(super) fn closed(&self, desktop: &str, number: u32) -> Heard {
+    /// A notification that was closed. If the app is gone, GNOME reports it only from behind the desktop.
+    pub(super) fn closed(&self, sender: &str, number: u32) -> Heard {
+        let is_behind = self.behind.as_deref() == Some(sender);
+        let desktop = self.desktop.as_deref().filter(|_| is_behind).unwrap_or(sender);
         Heard::Closed(self.key(desktop, number))
     }
 
@@ -330,6 +356,23 @@ mod tests {
         }
         assert_eq!((pending.calls.len(), pending.order.len()), (WAITING, WAITING), "there is an end");
         assert!(pending.replied(&call(1_999), ":1.5", 9).is_some());
+    }
+
+    #[test]
+    fn what_a_desktop_passes_on_is_one_notification_and_closed_from_behind() {
+        let mut pending = PendingCalls::on("0123456789abcdef");
+        pending.owned_by(Some(":1.5".to_owned()));
+        let key = |key: &str| Heard::Closed(NotificationId::new(key));
+        assert!(!pending.passed_on(":1.7", Some(":1.5")), "an app posts");
+        assert!(!pending.passed_on(":1.5", Some("org.freedesktop.Notifications")), "to itself");
+        assert!(!pending.passed_on(":1.5", Some(":1.5")), "to itself");
+        assert_eq!(pending.closed(":1.2", 3), key("dbus:01234567:1.2:3"), "nobody yet");
+        assert!(pending.passed_on(":1.5", Some(":1.2")));
+        assert_eq!(pending.closed(":1.2", 3), key("dbus:01234567:1.5:3"));
+        assert_eq!(pending.closed(":1.5", 3), key("dbus:01234567:1.5:3"));
+        pending.owned_by(Some(":1.9".to_owned()));
+        assert_eq!(pending.closed(":1.2", 3), key("dbus:01234567:1.2:3"), "another desktop");
+        assert!(!pending.passed_on(":1.5", Some(":1.2")), "not the desktop any more");
     }
 
     #[test]

@@ -45,6 +45,12 @@ impl SenderLookup {
         Ok(Self { bus: DBusProxy::new(bus).await?, known: HashMap::new(), names: Names::default() })
     }
 
+    /// The connection that has a well-known name now.
+    pub(super) async fn owner(&self, name: &'static str) -> Option<String> {
+        let name = BusName::try_from(name).ok()?;
+        self.bus.get_name_owner(name).await.ok().map(|owner| owner.to_string())
+    }
+
     /// Starts looking up a new connection at once, because it may be gone in a moment.
     pub(super) fn appeared(&mut self, sender: &str) {
         if self.known.len() >= REMEMBERED {

@@ -149,3 +149,92 @@ fn a_keyring_that_goes_away_makes_nothing_untrue(mut desktop: Desktop) {
     assert_eq!(code, Some(0), "{log}");
     assert_eq!(log.matches("could not be noted beside the key").count(), 1, "{log}");
 }
+
+/// KDE's wallets on a bus of their own, opened as at a login.
+struct Kde {
+    wallets: Child,
+    bus: Bus,
+}
+
+impl Kde {
+    fn start() -> Self {
+        let bus = Bus::start();
+        let config = "[Wallet]\nFirst Use=false\nDefault Wallet=kdewallet\n[org.freedesktop.secrets]\napiEnabled=true\n";
+        std::fs::write(bus.home.path().join("kwalletrc"), config).unwrap();
+        let mut kde = Self { wallets: kwalletd(&bus), bus };
+        kde.log_in();
+        // A wallet that was just made is a keyring from the next login on.
+        kde.log_out();
+        kde.log_in_again();
+        kde
+    }
+
+    fn log_out(&mut self) {
+        self.wallets.kill().unwrap();
+        self.wallets.wait().unwrap();
+        wait_for("the wallets to be gone", || !self.ask(&["org.kde.KWallet.wallets"]).contains("array"));
+    }
+
+    fn log_in_again(&mut self) {
+        self.wallets = kwalletd(&self.bus);
+        self.log_in();
+    }
+
+    fn log_in(&self) {
+        wait_for("the wallets", || self.ask(&["org.kde.KWallet.wallets"]).contains("array"));
+        let hash = (1..=56).map(|byte| byte.to_string()).collect::<Vec<_>>().join(",");
+        self.ask(&["org.kde.KWallet.pamOpen", "string:kdewallet", &format!("array:byte:{hash}"), "int32:0"]);
+        let is_open = ["org.kde.KWallet.isOpen", "string:kdewallet"];
+        wait_for("the wallet to be open", || self.ask(&is_open).contains("true"));
+    }
+
+    fn ask(&self, words: &[&str]) -> String {
+        let asked = Command::new("dbus-send")
+            .env("DBUS_SESSION_BUS_ADDRESS", &self.bus.address)
+            .args(["--session", "--print-reply", "--dest=org.kde.kwalletd5", "/modules/kwalletd5"])
+            .args(words)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&asked.stdout).into_owned()
+    }
+}
+
+impl Drop for Kde {
+    fn drop(&mut self) {
+        drop(self.wallets.kill());
+        drop(self.wallets.wait());
+    }
+}
+
+fn kwalletd(bus: &Bus) -> Child {
+    Command::new("kwalletd5")
+        .env("DBUS_SESSION_BUS_ADDRESS", &bus.address)
+        .env("QT_QPA_PLATFORM", "offscreen")
+        .env("HOME", bus.home.path())
+        .env("XDG_CONFIG_HOME", bus.home.path())
+        .env("XDG_DATA_HOME", bus.home.path())
+        .env("XDG_RUNTIME_DIR", bus.home.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// KDE says that an open wallet is locked, until somebody asks for it.
+#[test]
+fn kdes_wallet_keeps_the_key_and_the_note() {
+    let mut kde = Kde::start();
+    let home = Home::new();
+    let stored = kde.bus.run(&home, &["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#]);
+    assert_eq!(stored.code, 0, "{stored:?}");
+    // It writes by itself only after five seconds, and this is no orderly end.
+    kde.log_out();
+    assert!(!std::fs::read_to_string(home.path().join("kai.key")).unwrap().contains("\"key\""));
+    kde.bus.run(&home, &["memory", "list"]).refused(3, "desktop keyring");
+    kde.log_in_again();
+    assert_eq!(kde.bus.run(&home, &["memory", "list"]).out, "a  b\n");
+    let checked = kde.bus.run(&home, &["ledger", "verify"]);
+    assert!(checked.code == 0 && !checked.err.contains("cannot tell"), "{checked:?}");
+    assert!(!home.path().join("kai.head").exists(), "the note lies in the wallet");
+}

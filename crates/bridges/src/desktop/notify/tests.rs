@@ -65,13 +65,13 @@ fn a_tap_is_one_on_our_own_notification() {
 }
 
 /// A session bus for one test.
-struct Bus {
+pub(in crate::desktop) struct Bus {
     daemon: Child,
-    address: String,
+    pub(in crate::desktop) address: String,
 }
 
 impl Bus {
-    fn start() -> Self {
+    pub(in crate::desktop) fn start() -> Self {
         let mut daemon = Command::new("dbus-daemon")
             .args(["--session", "--nofork", "--nopidfile", "--print-address=1"])
             .stdout(Stdio::piped())
