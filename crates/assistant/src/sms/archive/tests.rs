@@ -390,3 +390,13 @@ proptest! {
         });
     }
 }
+
+#[test]
+fn unread_messages_are_counted_without_reading_the_others() {
+    run(&store(0), |tx| {
+        let plan = format!("EXPLAIN QUERY PLAN {COUNT_UNREAD}");
+        let plan: String = tx.query_row(&plan, [PHONE], |row| row.get("detail"))?;
+        assert!(plan.contains("USING INDEX sms_archive_unread"), "{plan}");
+        Ok(())
+    });
+}
