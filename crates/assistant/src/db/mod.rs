@@ -5,6 +5,7 @@
 //! [`rusqlite::Transaction`], so that two features can share one.
 
 mod error;
+mod in_memory;
 mod migrate;
 mod open;
 
@@ -36,9 +37,7 @@ impl Db {
 
     /// A database in memory, with the tables of the given migrations.
     pub fn in_memory(migrations: &[Migration]) -> Result<Self, OpenError> {
-        let mut conn = Connection::open_in_memory().map_err(|e| OpenError::Unexpected(DbError::from(e)))?;
-        migrate::apply(&mut conn, migrations, || Ok(()))?;
-        Ok(Self::new(conn))
+        in_memory::open(migrations).map(Self::new)
     }
 
     /// Runs `work` in one write transaction. Afterwards all of its changes are durable, or none were made.

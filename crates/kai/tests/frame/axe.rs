@@ -52,10 +52,11 @@ impl Judge {
         let Some(axe) = &self.axe else { return json!([]) };
         if self.browser.run("return typeof axe") == "undefined" {
             self.browser.run(axe);
-            // Words that fade in are judged when they are there.
+            // Words that fade in are judged when they are there, and a button that something moves just now as if it stood.
             self.browser.run(
                 "const still = new CSSStyleSheet();
-                 still.replaceSync('* { transition: none !important; animation: none !important; }');
+                 still.replaceSync('* { transition: none !important; animation: none !important; }' +
+                     '[data-moved] { opacity: 1 !important; }');
                  document.adoptedStyleSheets = [still];",
             );
         }
