@@ -46,6 +46,13 @@ const MEMORIES: u32 = 1_000;
 const RECORDS: u32 = 50_000;
 /// How many of what is written without a port are written in one transaction.
 const AT_ONCE: u32 = 1_000;
+/// The most frequent words, the most frequent first. Then come [`WORDS`], for which `scripts/bench` searches.
+const FREQUENT: &[&str] = &[
+    "the", "to", "and", "you", "it", "is", "for", "that", "have", "on", "at", "we", "are", "be", "with",
+    "can", "not", "this", "will", "from",
+];
+/// How many different words there are.
+const VOCABULARY: f64 = 5_000.0;
 const WORDS: &[&str] = &[
     "tonight", "train", "book", "dinner", "station", "later", "thanks", "meeting", "coffee", "birthday",
     "parcel", "garden", "weather", "ticket", "doctor", "school", "bicycle", "market", "holiday", "window",
@@ -78,11 +85,30 @@ async fn fill(db: &Db, percent: u32) -> Outcome<()> {
     Ok(db.checkpoint().await?)
 }
 
-/// A sentence that differs from every other, of words that repeat.
+/// A sentence that differs from every other. Its words are as frequent as those of people: the second half as often as
+/// the first, the third a third as often, and so on.
 fn text(n: i64) -> String {
-    let word = |k: i64| WORDS[usize::try_from((n * 31 + n / 20 * 17 + k * 7) % 20).unwrap_or_default()];
-    let [one, two, three, four] = [word(1), word(2), word(3), word(4)];
-    format!("Number {n}: {one} and {two} before the {three}, or call me when the {four} is late again.")
+    let mut dice = n.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
+    let mut word = || {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        let share = f64::from(u32::try_from(dice >> 32).unwrap_or_default()) / f64::from(u32::MAX);
+        of_rank(VOCABULARY.powf(share))
+    };
+    let words: Vec<String> = (0..12).map(|_| word()).collect();
+    format!("Number {n}: {}.", words.join(" "))
+}
+
+/// The word of a rank, which begins with 1.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number of at least 1")]
+fn of_rank(rank: f64) -> String {
+    let rank = (rank as usize).saturating_sub(1);
+    let real = FREQUENT.iter().chain(WORDS).nth(rank).map(|word| (*word).to_owned());
+    real.unwrap_or_else(|| {
+        let syllable = |n: usize| ["ka", "lo", "mi", "ru", "te", "no", "sa", "vi", "pe", "du"][n % 10];
+        [syllable(rank), syllable(rank / 10), syllable(rank / 100), syllable(rank / 1_000)].concat()
+    })
 }
 
 // SMS

@@ -9,13 +9,6 @@ use crate::legible::is_invisible;
 /// The most characters of a word that count.
 const LONGEST: usize = 64;
 
-/// The index's query for a part of a search text that has no blanks: its words one after the other, the last of which may
-/// only begin a longer one. `None` if there is no word in it.
-pub(crate) fn phrase(part: &str) -> Option<String> {
-    let words = words(part);
-    (!words.is_empty()).then(|| format!("\"{}\" *", words.join(" ")))
-}
-
 /// The words of a folded text. Where words are written without blanks between them, every character is one.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let (mut words, mut word) = (vec![], String::new());

@@ -38,6 +38,7 @@ pub mod settings;
 pub mod sms;
 pub mod source;
 pub mod tasks;
+mod terms;
 pub mod tool;
 pub mod toolbox;
 pub mod transfer;
@@ -109,4 +110,8 @@ pub const MIGRATIONS: &[db::Migration] = &[
     email::MIGRATION,
     agent::conversation::INSTEAD,
     email::WORDS,
+    agent::conversation::TERMS,
+    #[cfg(feature = "sms")]
+    sms::archive::TERMS,
+    email::TERMS,
 ];

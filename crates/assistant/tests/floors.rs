@@ -15,7 +15,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["home"],
     &["db"],
-    &["phones"],
+    &["phones", "terms"],
     &["settings", "ledger", "lease", "pending"],
     &["guests"],
     &["outbox"],

@@ -47,6 +47,9 @@ pub(crate) const ANSWERS: Migration = Migration {
     sql: include_str!("../../migrations/conversations_answers.sql"),
 };
 
+pub(crate) const TERMS: Migration =
+    Migration { name: "conversations/terms", sql: include_str!("../../migrations/conversations_terms.sql") };
+
 pub(crate) const INSTEAD: Migration = Migration {
     name: "conversations/instead",
     sql: include_str!("../../migrations/conversations_instead.sql"),
@@ -402,10 +405,13 @@ pub fn exists(tx: &Transaction<'_>, id: ConversationId) -> Result<bool, DbError>
 
 /// The chat with the newest message.
 pub fn newest(tx: &Transaction<'_>) -> Result<Option<ConversationId>, DbError> {
-    // Ordered by entry id rather than by time, because the clock may have been set back.
-    let sql = "SELECT c.id FROM conversations c LEFT JOIN entries e ON e.conversation = c.id
-               WHERE c.kind = 'chat' GROUP BY c.id ORDER BY max(e.id) DESC, c.id DESC LIMIT 1";
-    Ok(tx.query_row(sql, [], |row| row.get(0)).optional()?.map(ConversationId))
+    // Ordered by entry id rather than by time, because the clock may have been set back; and from the newest back until
+    // one is of a chat, because there may be very many.
+    let sql = "SELECT coalesce(
+                   (SELECT c.id FROM entries e CROSS JOIN conversations c ON c.id = e.conversation
+                    WHERE c.kind = 'chat' ORDER BY e.id DESC LIMIT 1),
+                   (SELECT max(id) FROM conversations WHERE kind = 'chat'))";
+    Ok(tx.prepare_cached(sql)?.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(ConversationId))
 }
 
 /// Appends messages. `spoken` is the model's label and the token usage, for messages that a model wrote.
@@ -524,9 +530,20 @@ fn after_insert(
         let said = messages.iter().map(|message| (message, None));
         remember_shown(tx, id, &unseen::shown_by(said, Codes::Shown))?;
     }
-    let sql = "UPDATE conversations SET updated_at = ?2 WHERE id = ?1";
-    tx.prepare_cached(sql)?.execute(params![id.0, now.as_millisecond()])?;
+    if messages.iter().any(has_words) {
+        let sql = "UPDATE conversations SET updated_at = ?2 WHERE id = ?1";
+        tx.prepare_cached(sql)?.execute(params![id.0, now.as_millisecond()])?;
+    }
     Ok(())
+}
+
+/// Whether somebody said something: the rounds of tools in between do not count as the last message.
+fn has_words(message: &Message) -> bool {
+    match message {
+        Message::User { .. } => true,
+        Message::Assistant { text, .. } => !text.trim().is_empty(),
+        Message::Tool { .. } => false,
+    }
 }
 
 /// Stores the partial answer of a model that the user stopped, unless the conversation was deleted.
@@ -1112,5 +1129,49 @@ mod tests {
         ] {
             assert_eq!(title(said), expected);
         }
+    }
+
+    #[test]
+    fn a_chat_is_as_new_as_what_was_said_last_in_it() {
+        let (id, name, arguments) = (CallId("1".to_owned()), "t".to_owned(), "{}".to_owned());
+        let called = ToolCall { id, name, arguments, signature: None };
+        let round = [
+            Message::Assistant { text: String::new(), calls: vec![called], signature: None },
+            Message::Tool { call: CallId("1".to_owned()), tool: "t".to_owned(), result: "r".to_owned() },
+        ];
+        let db = crate::db::Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write_now(|tx| {
+            let id = create(tx, Timestamp::UNIX_EPOCH)?;
+            let updated = |messages: &[Message], second| {
+                append(tx, id, messages, None, Timestamp::from_second(second).unwrap())?;
+                Ok::<_, DbError>(whole(tx, id)?.unwrap().updated_at)
+            };
+            assert_eq!(updated(&[user("hm")], 1)?, 1_000);
+            assert_eq!(updated(&round, 2)?, 1_000, "nobody said anything");
+            assert_eq!(updated(&[assistant("It is.")], 3)?, 3_000);
+            Ok::<_, DbError>(())
+        });
+        checked.unwrap();
+    }
+
+    #[test]
+    fn the_newest_chat_is_the_one_with_the_newest_message() {
+        let db = crate::db::Db::in_memory(crate::MIGRATIONS).unwrap();
+        let checked = db.write_now(|tx| {
+            assert_eq!(newest(tx)?, None);
+            let (later, earlier) = (Timestamp::from_second(9).unwrap(), Timestamp::UNIX_EPOCH);
+            let (first, second) = (create(tx, later)?, create(tx, later)?);
+            assert_eq!(newest(tx)?, Some(second), "nobody has said anything yet");
+            append(tx, second, &[Message::user("one")], None, later)?;
+            append(tx, first, &[Message::user("two")], None, earlier)?;
+            assert_eq!(newest(tx)?, Some(first), "the clock was set back");
+            let heartbeat = create(tx, later)?;
+            tx.execute("UPDATE conversations SET kind = 'heartbeat' WHERE id = ?1", [heartbeat.0])?;
+            append(tx, heartbeat, &[Message::user("three")], None, later)?;
+            create(tx, later)?;
+            assert_eq!(newest(tx)?, Some(first), "neither a heartbeat nor an empty chat");
+            Ok::<_, DbError>(())
+        });
+        checked.unwrap();
     }
 }

@@ -24,6 +24,7 @@ pub mod prompt;
 pub mod queued;
 pub mod reports;
 mod saying;
+pub mod search;
 pub mod small;
 pub mod soul;
 pub mod turn;

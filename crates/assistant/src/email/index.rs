@@ -8,11 +8,14 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::EmailId;
 use super::search::Wanted;
 use crate::db::{DbError, Migration};
-use crate::indexed::{phrase, words};
+use crate::indexed::words;
+use crate::terms::Terms;
 use crate::untrusted::{Untrusted, folded};
 
 pub(crate) const MIGRATION: Migration =
     Migration { name: "email/words", sql: include_str!("../../migrations/email-words.sql") };
+
+const TERMS: Terms = Terms("email_terms");
 
 /// How many mails of one millisecond have a row of their own.
 const ROWS_PER_MS: i64 = 1 << 20;
@@ -52,12 +55,24 @@ pub(super) fn last_row(date: i64) -> i64 {
     first_row(date) + ROWS_PER_MS - 1
 }
 
-/// The index's query for a search. `None` if it has no words, or if the index is not complete yet: then every mail has to
-/// be looked at.
-pub(super) fn query(tx: &Transaction<'_>, wanted: &Wanted) -> Result<Option<String>, DbError> {
-    let phrases: Vec<String> = wanted.words().iter().filter_map(|word| phrase(word)).collect();
-    let is_usable = phrases.len() == wanted.words().len() && is_complete(tx)?;
-    Ok(is_usable.then(|| phrases.join(" AND ")))
+/// How mails with certain words are found.
+pub(super) enum Way {
+    /// By this query of the index.
+    Query(String),
+    /// Every mail has to be looked at: there are no words, or the index is not complete yet.
+    Look,
+    /// No mail has them.
+    None,
+}
+
+/// How the mails of a search are found.
+pub(super) fn way(tx: &Transaction<'_>, wanted: &Wanted) -> Result<Way, DbError> {
+    let parts: Vec<_> = wanted.words().iter().map(|part| words(part)).collect();
+    if parts.iter().any(Vec::is_empty) || !is_complete(tx)? {
+        return Ok(Way::Look);
+    }
+    let phrases = parts.iter().map(|words| TERMS.query(tx, words)).collect::<Result<Option<Vec<_>>, _>>()?;
+    Ok(phrases.map_or(Way::None, |phrases| Way::Query(phrases.join(" AND "))))
 }
 
 /// Whether everything that is kept is in the index. What was kept before there was one is added bit by bit.

@@ -6,10 +6,11 @@ use std::cmp::Reverse;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Row, Transaction, params};
 
+use super::EmailId;
+use super::index::{self, Way};
 use super::port::{Header, Mailbox};
 use super::queue::PREVIEW;
 use super::search::Wanted;
-use super::{EmailId, index};
 use crate::db::DbError;
 use crate::outbox::address::spelling;
 use crate::settings::{self, EMAIL_KEEP_DAYS};
@@ -159,7 +160,11 @@ pub fn newest(
 ) -> Result<Vec<Kept>, DbError> {
     let Among { account, until, search } = among;
     let until = until.unwrap_or(i64::MAX);
-    let query = search.map_or(Ok(None), |search| index::query(tx, search))?;
+    let query = match search.map_or(Ok(Way::Look), |search| index::way(tx, search))? {
+        Way::Query(query) => Some(query),
+        Way::Look => None,
+        Way::None => return Ok(vec![]),
+    };
     let sql = match &query {
         Some(_) => format!(
             "SELECT {COLUMNS} FROM email_words CROSS JOIN email_rows r ON r.row = email_words.rowid
@@ -209,8 +214,8 @@ fn in_the_inbox(kept: &Kept) -> (Timestamp, usize, String) {
 
 /// How many mails nobody has read. Counts no further than `most`.
 pub fn unread(tx: &Transaction<'_>, most: usize) -> Result<usize, DbError> {
-    let sql =
-        "SELECT count(*) FROM (SELECT 1 FROM email_kept WHERE seen = 0 AND opened = 0 AND away = 0 LIMIT ?1)";
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM email_kept INDEXED BY email_kept_unread
+               WHERE seen = 0 AND opened = 0 AND away = 0 LIMIT ?1)";
     let count: i64 =
         tx.prepare_cached(sql)?.query_row([i64::try_from(most).unwrap_or(i64::MAX)], |row| row.get(0))?;
     Ok(usize::try_from(count).unwrap_or_default())
@@ -234,12 +239,6 @@ pub fn put_away(tx: &Transaction<'_>, id: EmailId, away: bool) -> Result<(), DbE
 pub fn wrote_before(tx: &Transaction<'_>, address: &str) -> Result<bool, DbError> {
     let mut row = tx.prepare_cached("SELECT 1 FROM email_kept WHERE spelling = ?1")?;
     Ok(row.exists([spelling(address)])?)
-}
-
-/// The accounts that mails are kept of.
-pub fn accounts(tx: &Transaction<'_>) -> Result<Vec<SourceId>, DbError> {
-    let mut rows = tx.prepare_cached("SELECT DISTINCT account FROM email_kept")?;
-    Ok(rows.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Removes what is older than the user wants it kept.

@@ -56,6 +56,8 @@ pub use tools::{CheckEmail, ComposeEmail, ReadEmail, ReplyEmail, SearchEmail, Se
 pub(crate) const MIGRATION: Migration =
     Migration { name: "email/1", sql: include_str!("../../migrations/email.sql") };
 pub(crate) use index::MIGRATION as WORDS;
+pub(crate) const TERMS: Migration =
+    Migration { name: "email/terms", sql: include_str!("../../migrations/email-terms.sql") };
 
 /// The number of the first account. Accounts are sources of messages like phones, whose numbers stay below.
 pub const FIRST_ACCOUNT: i64 = 1_000_000;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Which};
 pub(crate) use kai_assistant::agent::deleted::Deleted as TakenAway;
 use kai_assistant::agent::queued::{self, Queued, QueuedId};
-use kai_assistant::agent::{Answer, Face, Saying, TurnError, deleted, listing, reports};
+use kai_assistant::agent::{Answer, Face, Saying, TurnError, deleted, listing, reports, search};
 use kai_assistant::attachments::store::StagedId;
 use kai_assistant::attachments::{self, Prepared, Refused};
 use kai_assistant::db::DbError;
@@ -181,7 +181,7 @@ pub(crate) async fn list(app: &App) -> Result<Vec<ChatRow>, DbError> {
 
 /// The conversations that contain this text.
 pub(crate) async fn search(app: &App, text: String) -> Result<Vec<ChatRow>, DbError> {
-    let found = app.db.read(move |tx| listing::search(tx, &text, usize::MAX)).await?;
+    let found = app.db.read(move |tx| search::search(tx, &text, usize::MAX)).await?;
     Ok(rows(app, found.rows.into_iter().map(|found| found.chat).collect()))
 }
 

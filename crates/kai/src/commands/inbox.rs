@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::inbox::{
-    Fetched, Fetching, Item, Key, Mark, Message, Need, PAGE, Page, Phones, Quote, Sources, Wanted,
+    Fetched, Fetching, Item, Key, Mark, Message, Need, Page, Phones, Quote, Sources, Wanted,
 };
 use kai_assistant::source::SourceId;
 use rusqlite::Transaction;
@@ -30,14 +30,15 @@ pub(crate) struct Shown<T> {
     pub(crate) fetching: Vec<Fetching>,
 }
 
-pub(crate) async fn list(app: &App, wanted: Wanted) -> Result<Shown<Listing>, DbError> {
+/// A page of the inbox with at most `most` messages.
+pub(crate) async fn list(app: &App, wanted: Wanted, most: usize) -> Result<Shown<Listing>, DbError> {
     let (sources, own_name) = (app.inbox.clone(), app.messages.own_name());
     let read = move |tx: &Transaction<'_>| {
         let need = Need::Page(wanted.clone());
         let fetching = sources.fetch(tx, &need)?;
         let fetched = sources.fetched(&need);
         let mut listing =
-            Listing { page: sources.page(tx, &wanted, PAGE)?, fetched, phones: sources.phones(tx)? };
+            Listing { page: sources.page(tx, &wanted, most)?, fetched, phones: sources.phones(tx)? };
         if let Some(own) = own_name {
             listing.phones.entry(SourceId::HERE).and_modify(|name| *name = Some(own.to_owned()));
             listing.page.items.iter_mut().for_each(|item| name_own(item, own));

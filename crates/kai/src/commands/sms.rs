@@ -30,7 +30,7 @@ use crate::call::json;
 use crate::call::sms::{SmsCall, SmsPolled, SmsRow, SmsWhole};
 use crate::failure::Failure;
 
-pub(crate) use status::{ago, known, status};
+pub(crate) use status::{ago, is_supported, known, status};
 
 pub(crate) async fn answer(app: &App, call: SmsCall) -> Result<Value, Failure> {
     match call {

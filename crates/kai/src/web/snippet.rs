@@ -1,6 +1,6 @@
 //! A piece of a message around the words that were searched for.
 
-use kai_assistant::agent::listing::Piece;
+use kai_assistant::agent::search::Piece;
 use maud::{Markup, html};
 
 /// The words that were found are marked.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kai_assistant::agent::conversation::{self, Conversation, ConversationId, Entry, Kind, Revision, Whole};
-use kai_assistant::agent::listing::{self, Found, Listed, PAGE, Shelf};
+use kai_assistant::agent::listing::{self, Listed, PAGE, Shelf};
 use kai_assistant::agent::queued::{self, Queued};
+use kai_assistant::agent::search::{self, Found};
 use kai_assistant::db::DbError;
 use kai_assistant::settings::Values;
 use kai_assistant::{heartbeat, lease};
@@ -106,7 +107,7 @@ impl ChatList {
     fn read(tx: &Transaction<'_>, place: &Place, chat: Option<&Whole>) -> Result<Self, DbError> {
         let most = place.listed();
         if !place.q.trim().is_empty() {
-            return Ok(Self::Found(listing::search(tx, &place.q, most)?));
+            return Ok(Self::Found(search::search(tx, &place.q, most)?));
         }
         let is_here = chat.is_some_and(|chat| chat.asked && !chat.pinned);
         let is_unfolded = if is_here { place.says("asked") != "no" } else { place.says("asked") == "yes" };

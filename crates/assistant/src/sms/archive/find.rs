@@ -2,12 +2,13 @@
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::words::{Column, query};
+use super::words::{self, Column};
 use super::{COLUMNS, Stored, stored};
 use crate::db::DbError;
 use crate::outbox::number::same;
 use crate::sms::SmsId;
 use crate::sms::search::Wanted;
+use crate::terms::Terms;
 use crate::tool::Eyes;
 
 /// Who looks at the archive.
@@ -70,6 +71,18 @@ pub fn search(
     Ok(found.into_iter().map(|(_, stored)| stored).collect())
 }
 
+/// The words of both columns. A model learns nothing from it: what it searches for is looked up in its own column.
+const TERMS: Terms = Terms("sms_terms");
+
+/// The index's query for a search.
+pub(super) fn query(
+    tx: &Transaction<'_>,
+    wanted: &Wanted,
+    column: Column,
+) -> Result<Option<String>, DbError> {
+    words::query(wanted, column, |words| TERMS.query(tx, words))
+}
+
 fn with_row(row: &Row<'_>) -> rusqlite::Result<(i64, Stored)> {
     Ok((row.get("row")?, stored(row)?))
 }
@@ -80,7 +93,7 @@ fn by_words(
     wanted: &Wanted,
     most: usize,
 ) -> Result<Vec<(i64, Stored)>, DbError> {
-    let Some(query) = query(wanted, view.column()) else { return Ok(vec![]) };
+    let Some(query) = query(tx, wanted, view.column())? else { return Ok(vec![]) };
     let mut rows = tx.prepare_cached(&format!(
         "SELECT {COLUMNS}, a.row FROM sms_words CROSS JOIN sms_archive a ON a.row = sms_words.rowid
          WHERE sms_words MATCH ?1 AND {} ORDER BY sms_words.rowid DESC LIMIT ?2",
@@ -120,17 +133,9 @@ pub(super) fn senders(tx: &Transaction<'_>, wanted: &Wanted) -> Result<Vec<Strin
     Ok(numbers(tx)?.into_iter().filter(is_wanted).take(MOST_SENDERS).collect())
 }
 
-/// Every number in the archive once. Steps from one to the next in the index, because there are far fewer numbers than
-/// messages.
+/// Every number in the archive once.
 fn numbers(tx: &Transaction<'_>) -> Result<Vec<String>, DbError> {
-    let mut rows = tx.prepare_cached(
-        "WITH RECURSIVE numbers (number) AS (
-             SELECT min(number) FROM sms_archive WHERE number > ''
-             UNION ALL
-             SELECT (SELECT min(number) FROM sms_archive WHERE number > numbers.number) FROM numbers
-             WHERE numbers.number IS NOT NULL)
-         SELECT number FROM numbers WHERE number IS NOT NULL",
-    )?;
+    let mut rows = tx.prepare_cached("SELECT number FROM sms_numbers")?;
     Ok(rows.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 

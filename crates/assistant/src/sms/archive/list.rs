@@ -2,8 +2,8 @@
 
 use rusqlite::{Params, Row, Transaction, params};
 
-use super::find::senders;
-use super::words::{Column, query};
+use super::find::{query, senders};
+use super::words::Column;
 use super::{COLUMNS, LAST_MS, ROWS_PER_MS, Stored, first_row, stored};
 use crate::db::DbError;
 use crate::inbox::Show;
@@ -117,7 +117,7 @@ fn searched(
     let rest = format!("a.folder = 1 AND (?3 IS NULL OR a.source = ?3) AND {}", condition(slice.show));
     let until = last_row(slice.until);
     let mut found = vec![];
-    if let Some(query) = query(wanted, Column::Whole) {
+    if let Some(query) = query(tx, wanted, Column::Whole)? {
         let sql = format!(
             "SELECT {COLUMNS}, a.put_away, a.row
              FROM sms_words CROSS JOIN sms_archive a ON a.row = sms_words.rowid

@@ -38,6 +38,9 @@ pub(crate) const MIGRATION: Migration =
 pub(crate) const INBOX: Migration =
     Migration { name: "sms/inbox", sql: include_str!("../../../migrations/sms-inbox.sql") };
 
+pub(crate) const TERMS: Migration =
+    Migration { name: "sms/terms", sql: include_str!("../../../migrations/sms-terms.sql") };
+
 pub(crate) const SETTLED: Migration =
     Migration { name: "sms/settled", sql: include_str!("../../../migrations/sms-settled.sql") };
 
@@ -413,6 +416,13 @@ pub fn phone_state(tx: &Transaction<'_>, source: SourceId, now: Timestamp) -> Re
     Ok(state)
 }
 
+/// The indexes by their names, or it would look through the messages of all phones.
+const NEWEST: &str = "SELECT id FROM sms_archive WHERE row = max(
+    coalesce((SELECT row FROM sms_archive INDEXED BY sms_archive_received
+              WHERE source = ?1 AND folder = 1 AND body IS NOT NULL ORDER BY row DESC LIMIT 1), 0),
+    coalesce((SELECT row FROM sms_archive INDEXED BY sms_archive_without_text
+              WHERE source = ?1 AND folder = 1 AND body IS NULL ORDER BY row DESC LIMIT 1), 0))";
+
 /// By name, because the index of all received messages would do, too, and a life has a million.
 const COUNT_UNREAD: &str = "SELECT count(*) FROM sms_archive INDEXED BY sms_archive_unread
      WHERE source = ?1 AND folder = 1 AND read = 0 AND opened = 0 AND body IS NOT NULL";
@@ -434,11 +444,9 @@ fn counted(tx: &Transaction<'_>, source: SourceId) -> Result<PhoneState, DbError
     Ok(row.query_row([source], state).optional()?.unwrap_or_default())
 }
 
-/// The newest message that a phone received.
+/// The newest message that a phone received, even if its text is not kept.
 pub fn newest(tx: &Transaction<'_>, source: SourceId) -> Result<Option<SmsId>, DbError> {
-    let mut row = tx.prepare_cached(
-        "SELECT id FROM sms_archive WHERE source = ?1 AND folder = 1 ORDER BY row DESC LIMIT 1",
-    )?;
+    let mut row = tx.prepare_cached(NEWEST)?;
     Ok(row.query_row([source], |row| row.get(0).map(SmsId)).optional()?)
 }
 

@@ -400,3 +400,49 @@ fn unread_messages_are_counted_without_reading_the_others() {
         Ok(())
     });
 }
+
+#[test]
+fn the_newest_received_message_is_known_even_without_its_text() {
+    run(&store(365), |tx| {
+        assert_eq!(newest(tx, PHONE)?, None);
+        page(tx, &[sms(1, SINCE + 1, "+15550100142", "first"), sms(2, SINCE + 2, "+15550100142", "second")])?;
+        let second = newest(tx, PHONE)?;
+        let text = message(tx, View::Inbox, second.expect("there are two"))?.map(|stored| stored.body);
+        assert_eq!(text, Some(Untrusted::new("second")));
+        tx.execute("UPDATE sms_archive SET body = NULL WHERE native_id = 2", [])?;
+        assert_eq!(newest(tx, PHONE)?, second);
+        tx.execute("UPDATE sms_archive SET body = NULL", [])?;
+        assert_eq!((newest(tx, PHONE)?, newest(tx, SourceId(3))?), (second, None));
+        let plan: Vec<String> = tx
+            .prepare(&format!("EXPLAIN QUERY PLAN {NEWEST}"))?
+            .query_map([PHONE], |row| row.get("detail"))?
+            .collect::<rusqlite::Result<_>>()?;
+        // Whatever other phones have, and however long this one has been silent.
+        let steps = plan.iter().filter(|step| !step.contains("SCALAR SUBQUERY"));
+        assert!(
+            steps.clone().all(|step| step.starts_with("SEARCH sms_archive USING")),
+            "nothing is gone through or sorted: {plan:?}"
+        );
+        assert_eq!(steps.count(), 3, "{plan:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_number_is_forgotten_with_its_last_message() {
+    run(&store(365), |tx| {
+        let other = SourceId(3);
+        page(tx, &[sms(1, SINCE + 1, "+15550100142", "a"), sms(2, SINCE + 2, "+15550100142", "b")])?;
+        take_for(tx, other, &[sms(1, SINCE + 1, "+15550100142", "a")], &Step::default())?;
+        let known = || {
+            let mut rows = tx.prepare("SELECT number FROM sms_numbers").unwrap();
+            rows.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<Vec<String>>>().unwrap()
+        };
+        assert_eq!(known(), ["15550100142"]);
+        forget_phone(tx, other)?;
+        assert_eq!((known().len(), found(tx, View::Inbox, "100142").len()), (1, 2), "the other phone has it");
+        forget_all(tx)?;
+        assert!(known().is_empty());
+        Ok(())
+    });
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::indexed::{phrase, words};
+use crate::indexed::words;
 use crate::sms::search::Wanted;
 use crate::untrusted::folded;
 
@@ -38,16 +38,26 @@ pub(super) fn indexed(address: &str, body: &str) -> String {
     all.join(" ")
 }
 
-/// The index's query for messages that hold every word, or a word that begins with it. `None` if there is no word.
-pub(super) fn query(wanted: &Wanted, column: Column) -> Option<String> {
-    let phrases: Vec<String> = wanted.text().split_whitespace().filter_map(phrase).collect();
+/// The index's query for messages that hold every word, or a word that begins with it. `None` if there is no word, or
+/// one that no message holds. `look_up` gives the query for words one after the other.
+pub(super) fn query<E>(
+    wanted: &Wanted,
+    column: Column,
+    look_up: impl Fn(&[String]) -> Result<Option<String>, E>,
+) -> Result<Option<String>, E> {
     let name = column.name();
-    let all = (!phrases.is_empty()).then(|| format!("{name} : ({})", phrases.join(" AND ")));
-    let number = wanted.number().map(|digits| format!("{name} : (\"{digits}\" *)"));
-    match (all, number) {
+    let parts = wanted.text().split_whitespace().map(words).filter(|words| !words.is_empty());
+    let phrases = parts.map(|words| look_up(&words)).collect::<Result<Option<Vec<_>>, _>>()?;
+    let all = phrases.filter(|phrases| !phrases.is_empty());
+    let all = all.map(|phrases| format!("{name} : ({})", phrases.join(" AND ")));
+    // A single word of digits is looked for already.
+    let digits = wanted.number().filter(|digits| *digits != wanted.text());
+    let number = digits.map_or(Ok(None), |digits| look_up(&[digits.to_owned()]))?;
+    let number = number.map(|number| format!("{name} : ({number})"));
+    Ok(match (all, number) {
         (Some(all), Some(number)) => Some(format!("({all}) OR ({number})")),
         (all, number) => all.or(number),
-    }
+    })
 }
 
 /// The numbers in a text without the blanks and hyphens that people write between digits, with and without what may be
@@ -86,13 +96,18 @@ mod tests {
 
     #[test]
     fn a_query_names_its_column_everywhere() {
-        let query = |text| query(&Wanted::new(text).unwrap(), Column::Redacted);
+        let look_up = |words: &[String]| {
+            let query = format!("\"{}\" *", words.join(" "));
+            Ok::<_, ()>((words != ["heron"]).then_some(query))
+        };
+        let query = |text| query(&Wanted::new(text).unwrap(), Column::Redacted, look_up).unwrap();
         assert_eq!(query("Tea at").unwrap(), "redacted : (\"tea\" * AND \"at\" *)");
         assert_eq!(query("whole:123").unwrap(), "redacted : (\"whole 123\" *)");
         assert_eq!(
             query("555 01").unwrap(),
             "(redacted : (\"555\" * AND \"01\" *)) OR (redacted : (\"55501\" *))"
         );
-        assert_eq!(query("%"), None);
+        assert_eq!(query("5550100").unwrap(), "redacted : (\"5550100\" *)", "once");
+        assert_eq!((query("%"), query("tea heron")), (None, None));
     }
 }

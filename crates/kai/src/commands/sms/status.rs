@@ -29,6 +29,12 @@ pub(crate) async fn status(app: &App) -> Result<SmsStatus, DbError> {
     known(app).await
 }
 
+/// Whether SMS can be read at all: Kai runs on a phone, or one is paired.
+pub(crate) async fn is_supported(app: &App) -> Result<bool, DbError> {
+    let phones = app.db.read(phones::store::all).await?;
+    Ok(app.messages.phone.bridge.is_some() || phones.iter().any(Phone::is_paired))
+}
+
 /// The status as far as it is known, without asking the phone.
 pub(crate) async fn known(app: &App) -> Result<SmsStatus, DbError> {
     let now = app.clock.now();
@@ -278,6 +284,7 @@ mod tests {
         let (app, _folder) = App::for_tests(clock());
         let status = known(&app).await.unwrap();
         assert!(!status.supported && !status.keeps() && status.sources.is_empty());
+        assert!(!is_supported(&app).await.unwrap());
         assert_eq!((status.access, status.says.as_str()), (AccessState::Unsupported, "Not polled yet"));
         let (pixel, work) = (paired(&app, "Pixel", 0), paired(&app, "Work", 7));
         change(&app, |tx| {
@@ -286,6 +293,7 @@ mod tests {
         });
         let status = known(&app).await.unwrap();
         assert_eq!((status.supported, status.bridge.as_deref()), (true, Some("phone")));
+        assert!(is_supported(&app).await.unwrap());
         assert_eq!(
             (status.access, status.says.as_str()),
             (AccessState::Unknown, "Not polled yet"),
@@ -306,6 +314,7 @@ mod tests {
         }
         let status = known(&app).await.unwrap();
         assert!(!status.supported && status.keeps() && status.phones().next().is_none());
+        assert!(!is_supported(&app).await.unwrap());
         assert!(status.sources.iter().all(|source| source.bridge.is_none() && !source.enabled));
     }
 

@@ -10,7 +10,7 @@ use crate::web::settings::Page;
 
 pub(super) async fn cards(app: &App) -> Result<Vec<Card>, Failure> {
     let mut cards: Vec<Card> = vec![];
-    if sms::known(app).await?.supported {
+    if sms::is_supported(app).await? {
         cards.push((Page::Agent, "sms", Lang::sms_label, Lang::found_by_messages));
     }
     if notifications::is_supported(app).await? {

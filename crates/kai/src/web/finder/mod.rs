@@ -10,7 +10,8 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
-use kai_assistant::agent::listing::{self, Found, Listed, Shelf};
+use kai_assistant::agent::listing::{self, Listed, Shelf};
+use kai_assistant::agent::search::{self, Found};
 use kai_assistant::inbox::{Fetched, Item, Wanted};
 use kai_assistant::settings::{THEME, Values};
 use kai_words::Lang;
@@ -94,7 +95,7 @@ async fn found(web: &Web, text: &str) -> Result<(Results, Values), Failure> {
         return Ok((results, values));
     }
     let words = text.clone();
-    let chats: Listed<Found> = web.app.db.read(move |tx| listing::search(tx, &words, MOST)).await?;
+    let chats: Listed<Found> = web.app.db.read(move |tx| search::search(tx, &words, MOST)).await?;
     results.add(lang.finder_chats(), chats.rows.iter().map(|found| chat(found, &text, &times)).collect());
     let (received, is_loading) = received(web, &text, &times).await?;
     results.add(lang.finder_messages(), received);
@@ -131,11 +132,11 @@ async fn received(web: &Web, text: &str, times: &Times) -> Result<(Vec<Entry>, b
         return Ok((vec![], false));
     }
     let wanted = Wanted { words: text.to_owned(), ..Wanted::all(web.app.clock.now()) };
-    let shown = commands::list(&web.app, wanted).await?;
+    let shown = commands::list(&web.app, wanted, MOST).await?;
     inbox::begin(web, shown.fetching);
-    let items = &shown.what.page.items;
-    let mut entries: Vec<Entry> = items.iter().take(MOST).map(|item| message(item, times)).collect();
-    if items.len() > MOST {
+    let page = &shown.what.page;
+    let mut entries: Vec<Entry> = page.items.iter().map(|item| message(item, times)).collect();
+    if page.more {
         let title = html! { (times.lang.finder_all_messages()) };
         entries.push(Entry { href: inbox::finding(text), icon: icons::inbox(), title, about: html! {} });
     }

@@ -1,7 +1,7 @@
 //! The list of the inbox: search and filters, and the messages of a page, put together by conversation or app.
 
 use axum::http::StatusCode;
-use kai_assistant::inbox::{Fetched, Item, Show, groups};
+use kai_assistant::inbox::{Fetched, Item, PAGE, Show, groups};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
 
@@ -18,7 +18,7 @@ use crate::web::{icons, settings};
 const SHOWN: usize = 3;
 
 pub(super) async fn sheet(web: &Web, place: &Place, view: &View<'_>) -> Result<Sheet, Failure> {
-    let shown = inbox::list(&web.app, place.wanted(web.app.clock.now())).await?;
+    let shown = inbox::list(&web.app, place.wanted(web.app.clock.now()), PAGE).await?;
     begin(web, shown.fetching);
     let listing = shown.what;
     Ok(Sheet {

@@ -2,7 +2,7 @@
 //! unfolded or being renamed, so that it works without a script and survives when the list is rendered again.
 
 use kai_assistant::agent::conversation::{Conversation, ConversationId, Kind, NAME_LENGTH};
-use kai_assistant::agent::listing::Hit;
+use kai_assistant::agent::search::Hit;
 use maud::{Markup, html};
 
 use crate::web::view::{self, View};
