@@ -41,9 +41,7 @@ impl Entry {
     /// Whether the user's settings enable the tool.
     pub fn enabled(&self, values: &Values) -> bool {
         match &self.governed {
-            EnabledBy::OwnSwitch { on_by_default } => {
-                values.on(&settings::tool_enabled(self.tool.name(), *on_by_default))
-            }
+            EnabledBy::OwnSwitch { on_by_default } => values.tool_on(self.tool.name(), *on_by_default),
             EnabledBy::Features(features) => features.iter().all(|feature| values.on(feature)),
             EnabledBy::Company(_) => true,
         }
@@ -106,17 +104,22 @@ impl Toolbox {
     pub fn why_not(&self, entry: &Entry, values: &Values) -> Option<Said> {
         // Checked first: enabling a tool does not help while something is missing.
         self.lacks(entry).map(|lack| lack.said()).or_else(|| {
-            let (name, command) = (entry.tool.name(), entry.turned_on_by(values));
-            let off = !entry.enabled(values) || self.is_alone(entry, values);
-            off.then(|| format!("The tool {name} is disabled. The user can enable it: {command}").into())
+            let (name, command) = (entry.tool.name(), || entry.turned_on_by(values));
+            let off = !self.is_offered(entry, values);
+            off.then(|| format!("The tool {name} is disabled. The user can enable it: {}", command()).into())
         })
+    }
+
+    /// Whether a model is offered this tool now; [`Toolbox::why_not`] says why it is not.
+    fn is_offered(&self, entry: &Entry, values: &Values) -> bool {
+        self.lacks(entry).is_none() && entry.enabled(values) && !self.is_alone(entry, values)
     }
 
     /// Whether none of the tools is there that the tool is of use beside.
     fn is_alone(&self, entry: &Entry, values: &Values) -> bool {
         let EnabledBy::Company(names) = &entry.governed else { return false };
         let others = self.entries.iter().filter(|other| names.contains(&other.tool.name()));
-        !others.into_iter().any(|other| self.why_not(other, values).is_none())
+        !others.into_iter().any(|other| self.is_offered(other, values))
     }
 
     pub fn entries(&self) -> &[Entry] {
@@ -138,7 +141,7 @@ impl Toolbox {
     pub fn offered(&self, values: &Values) -> Vec<ToolSpec> {
         let specs = self.specs.get_or_init(|| self.entries.iter().map(|entry| entry.tool.spec()).collect());
         let all = self.entries.iter().zip(specs);
-        all.filter(|(entry, _)| self.why_not(entry, values).is_none()).map(|(_, spec)| spec.clone()).collect()
+        all.filter(|(entry, _)| self.is_offered(entry, values)).map(|(_, spec)| spec.clone()).collect()
     }
 
     pub fn has(&self, name: &str) -> bool {

@@ -89,6 +89,7 @@ fn weather() -> ToolSpec {
             "type": "object",
             "properties": {"city": {"type": "string", "description": "Name of the city."}},
             "required": ["city"],
-        }),
+        })
+        .into(),
     }
 }

@@ -112,7 +112,7 @@ fn check_reply(reply: &Reply, streamed: &str, received: usize) {
             result: "{}".to_owned(),
         },
     ];
-    let tool = ToolSpec { name: "t".to_owned(), description: String::new(), parameters: Value::Null };
+    let tool = ToolSpec { name: "t".to_owned(), description: String::new(), parameters: Value::Null.into() };
     let tools = vec![tool];
     let request = Request { system: String::new(), messages: crate::repair(&history, &tools, 0), tools };
     for format in FORMATS {

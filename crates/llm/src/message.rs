@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::picture::Picture;
+use crate::schema::Schema;
 
 /// The description of a tool that is sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,7 +11,7 @@ pub struct ToolSpec {
     pub name: String,
     pub description: String,
     /// JSON Schema of the arguments, always of type `object`.
-    pub parameters: serde_json::Value,
+    pub parameters: Schema,
 }
 
 /// Matches a tool call with its result.

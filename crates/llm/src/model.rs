@@ -58,6 +58,11 @@ pub trait Model: Send + Sync {
     /// Makes one attempt. [`crate::retry`] decides whether to try again.
     fn reply<'a>(&'a self, request: &'a Request, deltas: Deltas<'a>) -> Replying<'a>;
 
+    /// [`Model::reply`] for a caller that has the body already. It must be the one of this request.
+    fn reply_to<'a>(&'a self, request: &'a Request, _body: Vec<u8>, deltas: Deltas<'a>) -> Replying<'a> {
+        self.reply(request, deltas)
+    }
+
     /// Size of the model's context window in tokens.
     fn window(&self) -> usize;
 

@@ -49,12 +49,19 @@ impl Remote {
         Self { config, wire, url, http }
     }
 
-    async fn attempt(&self, request: &Request, deltas: Deltas<'_>) -> Result<Reply, ModelError> {
-        // The estimate may be up to three times too high. Beyond four times the window, the request cannot fit.
-        if request_tokens(request) > self.config.window.saturating_mul(4) {
+    async fn attempt(
+        &self,
+        request: &Request,
+        body: Vec<u8>,
+        deltas: Deltas<'_>,
+    ) -> Result<Reply, ModelError> {
+        // The estimate may be up to three times too high. Beyond four times the window, the request cannot fit. It has
+        // fewer tokens than bytes, so most need not be estimated.
+        let most = self.config.window.saturating_mul(4);
+        if body.len() > most && request_tokens(request) > most {
             return Err(ModelError::TooLong { limit: None });
         }
-        let mut answer = self.send(self.body(request)).await?;
+        let mut answer = self.send(body).await?;
         match answer.status() {
             200..300 => self.read(answer, deltas).await,
             300..400 => Err(self.redirected(&answer)),
@@ -198,10 +205,14 @@ impl Model for Remote {
     }
 
     fn reply<'a>(&'a self, request: &'a Request, deltas: Deltas<'a>) -> Replying<'a> {
+        self.reply_to(request, self.body(request), deltas)
+    }
+
+    fn reply_to<'a>(&'a self, request: &'a Request, body: Vec<u8>, deltas: Deltas<'a>) -> Replying<'a> {
         Box::pin(async move {
             let total = self.http.limits().total;
             let late = ModelError::TimedOut { at: place(&self.url), after: total };
-            let outcome = timeout(total, self.attempt(request, deltas)).await.unwrap_or(Err(late));
+            let outcome = timeout(total, self.attempt(request, body, deltas)).await.unwrap_or(Err(late));
             outcome.map_err(|error| error.tidied(self.key()))
         })
     }

@@ -229,8 +229,11 @@ mod tests {
 
     #[test]
     fn histories_become_acceptable() {
-        let a =
-            [ToolSpec { name: "a".into(), description: String::new(), parameters: serde_json::json!({}) }];
+        let a = [ToolSpec {
+            name: "a".into(),
+            description: String::new(),
+            parameters: serde_json::json!({}).into(),
+        }];
         for (name, before, keep_from, expected) in TABLE {
             let repaired = repair(&history(before), &a, *keep_from);
             assert_eq!(repaired, history(expected), "{name}");

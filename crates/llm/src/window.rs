@@ -9,7 +9,6 @@
 //! the newest turn, and the results before it could be dropped.
 
 use std::borrow::Cow;
-use std::io;
 
 use serde_json::Value;
 
@@ -30,20 +29,27 @@ const LEAST_RESULT: usize = 64;
 /// too high for European text, code and JSON, up to 2.7 times for Chinese, and right for digits. Only random letters
 /// come out up to 15 % too low.
 pub fn tokens(text: &str) -> usize {
-    let mut size = Size::default();
-    size.add(text.as_bytes());
-    size.tokens()
+    sixths(text).div_ceil(6)
 }
 
-/// The cost of a byte, in sixths of a token.
-const fn cost(byte: u8) -> usize {
-    match byte {
-        b'a'..=b'z' | b' ' | b'\n' | b'\r' | b'\t' => 2,
-        128.. => 3,
-        b'0'..=b'9' => 6,
-        _ => 5,
-    }
+fn sixths(text: &str) -> usize {
+    text.bytes().map(|byte| usize::from(COSTS[usize::from(byte)])).sum()
 }
+
+/// The cost of each byte, in sixths of a token. A table, because every byte of every request is looked at.
+const COSTS: [u8; 256] = {
+    let (mut costs, mut byte) = ([0; 256], 0);
+    while byte < costs.len() {
+        costs[byte] = match byte {
+            0x61..=0x7a | 0x20 | 0x0a | 0x0d | 0x09 => 2, // small letters and blanks
+            0x80.. => 3,
+            0x30..=0x39 => 6, // digits
+            _ => 5,
+        };
+        byte += 1;
+    }
+    costs
+};
 
 /// Estimates the whole request: system prompt, messages, arguments and tool schemas.
 pub fn request_tokens(request: &Request) -> usize {
@@ -129,10 +135,10 @@ enum Words {
 }
 
 fn with_fewer_words(tool: &ToolSpec, keep: Words) -> ToolSpec {
-    let mut parameters = tool.parameters.clone();
+    let mut parameters = Value::clone(&tool.parameters);
     shorten(&mut parameters, keep);
     let description = first_sentence(&tool.description).to_owned();
-    ToolSpec { name: tool.name.clone(), description, parameters }
+    ToolSpec { name: tool.name.clone(), description, parameters: parameters.into() }
 }
 
 /// Shortens all descriptions in a schema. Only a description is a string under this key; a parameter named
@@ -229,13 +235,11 @@ fn cut(text: &str, cap: usize) -> String {
     let all = text.chars().count();
     let note = |kept: usize| format!("\n[Shortened to fit: the first {kept} of {all} characters.]");
     let room = cap.saturating_sub(tokens(&note(all)) + 1);
-    let mut size = Size::default();
-    let mut head = 0;
-    let mut kept = 0;
+    let (mut cost, mut head, mut kept) = (0, 0, 0);
     for (at, character) in text.char_indices() {
         let end = at + character.len_utf8();
-        size.add(&text.as_bytes()[at..end]);
-        if size.tokens() > room {
+        cost += sixths(&text[at..end]);
+        if cost.div_ceil(6) > room {
             break;
         }
         (head, kept) = (end, kept + 1);
@@ -266,37 +270,7 @@ fn standing(system: &str, tools: &[ToolSpec]) -> usize {
 }
 
 fn tool_tokens(tool: &ToolSpec) -> usize {
-    let mut schema = Size::default();
-    // Writing to a counter cannot fail.
-    let _ = serde_json::to_writer(&mut schema, &tool.parameters);
-    FRAME + tokens(&tool.name) + tokens(&tool.description) + schema.tokens()
-}
-
-/// Counts the cost of bytes.
-#[derive(Default)]
-struct Size {
-    sixths: usize,
-}
-
-impl Size {
-    fn add(&mut self, bytes: &[u8]) {
-        self.sixths += bytes.iter().map(|byte| cost(*byte)).sum::<usize>();
-    }
-
-    fn tokens(&self) -> usize {
-        self.sixths.div_ceil(6)
-    }
-}
-
-impl io::Write for Size {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.add(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    FRAME + tokens(&tool.name) + tokens(&tool.description) + tokens(tool.parameters.text())
 }
 
 #[cfg(test)]
@@ -392,7 +366,7 @@ mod tests {
             "when": {"type": "string", "description": "A time. ISO 8601, with an offset."},
         }});
         let description = "Does a thing. Here is much more about it, which few need to know.".repeat(3);
-        ToolSpec { name: name.into(), description, parameters }
+        ToolSpec { name: name.into(), description, parameters: parameters.into() }
     }
 
     #[test]
@@ -451,7 +425,11 @@ mod tests {
         let mut with_tool = request(&[turn("one", "1")]);
         let bare = request_tokens(&with_tool);
         let parameters = serde_json::json!({"type": "object", "properties": {"long": {"type": "string"}}});
-        with_tool.tools.push(ToolSpec { name: "look".into(), description: "Looks.".into(), parameters });
+        with_tool.tools.push(ToolSpec {
+            name: "look".into(),
+            description: "Looks.".into(),
+            parameters: parameters.into(),
+        });
         assert!(request_tokens(&with_tool) > bare + 20);
     }
 }

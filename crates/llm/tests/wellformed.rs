@@ -92,7 +92,7 @@ fn tools() -> impl Strategy<Value = Vec<ToolSpec>> {
         let tool = |name: &str| ToolSpec {
             name: name.to_owned(),
             description: "Does it.".to_owned(),
-            parameters: parameters.clone(),
+            parameters: parameters.clone().into(),
         };
         names.into_iter().map(tool).collect()
     })

@@ -139,7 +139,7 @@ fn tools() -> Vec<ToolSpec> {
     let tool = |name: &str, description: &str, parameters: Value| ToolSpec {
         name: name.to_owned(),
         description: description.to_owned(),
-        parameters: json!({"type": "object", "properties": parameters}),
+        parameters: json!({"type": "object", "properties": parameters}).into(),
     };
     let text = |about: &str| json!({"type": "string", "description": about});
     vec![

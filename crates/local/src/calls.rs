@@ -188,7 +188,7 @@ mod tests {
         ToolSpec {
             name: name.to_owned(),
             description: "Does it.".to_owned(),
-            parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}}),
+            parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}}).into(),
         }
     }
 
@@ -220,7 +220,7 @@ mod tests {
         let schema = schema(&[tool("check_sms"), tool("web_search")]);
         let read: Value = serde_json::from_str(&schema).unwrap();
         assert_eq!(read["anyOf"][1]["properties"]["name"]["const"], "web_search");
-        assert_eq!(read["anyOf"][0]["properties"]["arguments"], tool("check_sms").parameters);
+        assert_eq!(read["anyOf"][0]["properties"]["arguments"], *tool("check_sms").parameters);
         let described = described(&[tool("check_sms")]);
         for text in [schema.as_str(), described.as_str()] {
             let place = |word: &str| text.find(word).unwrap_or(usize::MAX);

@@ -194,7 +194,7 @@ mod tests {
         let tools = vec![ToolSpec {
             name: "t".to_owned(),
             description: hostile.to_owned(),
-            parameters: serde_json::json!({}),
+            parameters: serde_json::json!({}).into(),
         }];
         let prompt = chatml().render(&Request { tools, ..request(messages) }).unwrap();
         let control: String =

@@ -77,7 +77,8 @@ fn weather() -> ToolSpec {
             "type": "object",
             "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
             "required": ["city"],
-        }),
+        })
+        .into(),
     }
 }
 

@@ -178,6 +178,18 @@ struct RequestContext {
 }
 
 impl RequestContext {
+    fn read(tx: &Transaction<'_>, id: ConversationId, kind: RunKind) -> Result<Self, DbError> {
+        let values = settings::load(tx)?;
+        // A task may search the web, and its prompt contains all it needs. Without memories, its requests contain
+        // nothing private that could leak.
+        let remembers = kind != RunKind::Task && values.on(&MEMORY_ENABLED);
+        let memories = if remembers { memory::store::confirmed(tx)? } else { vec![] };
+        let kept = conversation::kept(tx, id, &values)?;
+        let shown = conversation::shown_codes(tx, id)?;
+        let foreign = mcp::store::usable(tx)?;
+        Ok(Self { values, memories, foreign, kept, shown })
+    }
+
     /// Builds the veil that hides codes shown in these messages or earlier; `None` if the model may see them.
     fn veil(&self, messages: &[Message], meanings: &Meanings) -> Option<Veil> {
         Some(Veil::new(self.kept.for_model()?, self.shown.clone(), meanings.with(messages)))
@@ -546,14 +558,21 @@ impl Driver<'_> {
     }
 
     async fn go_on(&self, progress: &mut Progress, mut step: Step) -> Result<Answer, TurnError> {
+        let mut around = None;
         loop {
             step = match step {
                 Step::AskModel { offer } => {
                     let reply = self.ask(progress, offer).await?;
-                    self.keep_reply(progress, reply).await?
+                    let (next, read) = self.keep_reply(progress, reply).await?;
+                    around = read;
+                    next
                 }
                 Step::RunTools(calls) => {
-                    let results = self.run_all(progress, &calls).await?;
+                    let around = match around.take() {
+                        Some(read) => read,
+                        None => self.surroundings(progress).await?,
+                    };
+                    let results = self.run_all(progress, &around, &calls).await?;
                     progress.on_results(results)
                 }
                 Step::Done { text, .. } if text.trim().is_empty() => {
@@ -615,22 +634,8 @@ impl Driver<'_> {
     }
 
     async fn surroundings(&self, progress: &Progress) -> Result<RequestContext, DbError> {
-        let id = progress.conversation;
-        // A task may search the web, and its prompt contains all it needs. Without memories, its requests contain
-        // nothing private that could leak.
-        let remembers = self.kind != RunKind::Task;
-        let around: RequestContext = self
-            .db
-            .read(move |tx| {
-                let values = settings::load(tx)?;
-                let remembers = remembers && values.on(&MEMORY_ENABLED);
-                let memories = if remembers { memory::store::confirmed(tx)? } else { vec![] };
-                let kept = conversation::kept(tx, id, &values)?;
-                let shown = conversation::shown_codes(tx, id)?;
-                let foreign = mcp::store::usable(tx)?;
-                Ok::<_, DbError>(RequestContext { values, memories, foreign, kept, shown })
-            })
-            .await?;
+        let (id, kind) = (progress.conversation, self.kind);
+        let around = self.db.read(move |tx| RequestContext::read(tx, id, kind)).await?;
         self.toolbox.probe_access(&around.values).await;
         Ok(around)
     }
@@ -742,7 +747,8 @@ impl Driver<'_> {
         // The level never goes down: text that was read once may influence every later message.
         progress.level = self.level(progress);
         let held = Held { here: ready.local, ..self.held(progress, &request, offer) };
-        self.store_request(progress, ready, ready.model.body(&request), held).await?;
+        let body = ready.model.body(&request);
+        self.store_request(progress, ready, body.clone(), held).await?;
         let since = self.clock.now();
         progress.sent_at = since;
         let held = progress.lease.as_ref();
@@ -763,7 +769,7 @@ impl Driver<'_> {
             }
             self.face.shows(Event::Delta { text: text.to_owned() });
         };
-        let outcome = ready.model.reply(&request, &deltas).await;
+        let outcome = ready.model.reply_to(&request, body, &deltas).await;
         match &outcome {
             Ok(reply) => meter.answered(reply),
             Err(error) => meter.failed(error),
@@ -894,9 +900,15 @@ impl Driver<'_> {
         self.db.write(leaving).await
     }
 
-    /// Stores the reply, and the ledger's record of each call, before any of the calls runs.
-    async fn keep_reply(&self, progress: &mut Progress, reply: Reply) -> Result<Step, TurnError> {
-        let foreign = if reply.calls.is_empty() { vec![] } else { self.db.read(mcp::store::usable).await? };
+    /// Stores the reply, and the ledger's record of each call, before any of the calls runs. With the next step it returns
+    /// what running them takes, read in the same transaction.
+    async fn keep_reply(
+        &self,
+        progress: &mut Progress,
+        reply: Reply,
+    ) -> Result<(Step, Option<RequestContext>), TurnError> {
+        let are_ours = reply.calls.iter().all(|call| self.toolbox.has(&call.name));
+        let foreign = if are_ours { vec![] } else { self.db.read(mcp::store::usable).await? };
         let (usage, hands) = (reply.usage, self.hands(progress, Codes::Hidden, &foreign));
         progress.usage.input = progress.usage.input.saturating_add(usage.input);
         progress.usage.output = progress.usage.output.saturating_add(usage.output);
@@ -917,6 +929,7 @@ impl Driver<'_> {
         let new = progress.unstored();
         let instead = progress.replaced.as_ref().map(instead);
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
+        let (kind, calls_follow) = (self.kind, matches!(step, Step::RunTools(_)));
         let heard = move |tx: &Transaction<'_>| {
             still_ours(tx, lease.as_ref(), id, now)?;
             let (reply, rest) = new.split_at(new.len().min(1));
@@ -928,14 +941,20 @@ impl Driver<'_> {
             // The results of calls that the turn refused without running them.
             let nothing = Provenance::default();
             rest.iter().try_for_each(|result| conversation::append_result(tx, id, result, &nothing, now))?;
-            announced.iter().try_for_each(|record| ledger::append(tx, record, now)).map_err(TurnError::from)
+            announced.iter().try_for_each(|record| ledger::append(tx, record, now))?;
+            Ok(calls_follow.then(|| RequestContext::read(tx, id, kind)).transpose()?)
         };
-        self.db.write(heard).await.map(|()| step)
+        self.db.write(heard).await.map(|around: Option<RequestContext>| (step, around))
     }
 
     /// Runs all calls of a round concurrently; returns the results in call order.
-    async fn run_all(&self, progress: &mut Progress, calls: &[ToolCall]) -> Result<Vec<ToolResult>, DbError> {
-        let around = self.surroundings(progress).await?;
+    async fn run_all(
+        &self,
+        progress: &mut Progress,
+        around: &RequestContext,
+        calls: &[ToolCall],
+    ) -> Result<Vec<ToolResult>, DbError> {
+        self.toolbox.probe_access(&around.values).await;
         progress.level = self.level(progress);
         let messages = progress.turn.messages();
         let hands = self.hands(progress, around.kept.codes, &around.foreign);

@@ -58,7 +58,7 @@ mod tests {
         let tool = |name: &str| ToolSpec {
             name: name.to_owned(),
             description: String::new(),
-            parameters: serde_json::json!({}),
+            parameters: serde_json::json!({}).into(),
         };
         let said = [Message::user("Wake me with an ALARM at 7.".to_owned())];
         let mut names = ["get_location_from_ip", "read_sms", "set_alarm", "fetch_url", "shell_command"];

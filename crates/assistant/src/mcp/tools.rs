@@ -33,7 +33,7 @@ fn described(tool: &KnownTool) -> String {
 /// What a model is offered of a tool.
 pub fn spec(tool: &KnownTool) -> ToolSpec {
     let schema = tool.approved.as_ref().map(|text| text.schema.clone()).unwrap_or_default();
-    ToolSpec { name: tool.offered_as.clone(), description: described(tool), parameters: schema }
+    ToolSpec { name: tool.offered_as.clone(), description: described(tool), parameters: schema.into() }
 }
 
 /// What of the usable tools is offered: those that may run here. If they are many, only those that were found or called

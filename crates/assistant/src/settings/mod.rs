@@ -351,11 +351,15 @@ pub fn is_secret(key: &str) -> bool {
 /// The setting that enables one tool.
 pub fn tool_enabled(tool: &str, on_by_default: bool) -> Setting {
     Setting {
-        key: format!("tool_enabled_{tool}").into(),
+        key: tool_enabled_key(tool).into(),
         kind: Kind::Switch,
         default: if on_by_default { "true" } else { "false" }.into(),
         help: format!("Offers the tool {tool} to the model.").into(),
     }
+}
+
+fn tool_enabled_key(tool: &str) -> String {
+    format!("tool_enabled_{tool}")
 }
 
 /// The setting for the timeout of one tool, in seconds.
@@ -536,7 +540,17 @@ impl Values {
 
     /// Whether a switch is on.
     pub fn on(&self, setting: &Setting) -> bool {
-        self.of(setting) == "true"
+        self.is_on(&setting.key, setting.default == "true")
+    }
+
+    /// Whether the switch of a tool is on: [`tool_enabled`], without making that setting for each request.
+    pub fn tool_on(&self, tool: &str, on_by_default: bool) -> bool {
+        self.is_on(&tool_enabled_key(tool), on_by_default)
+    }
+
+    fn is_on(&self, key: &str, default: bool) -> bool {
+        let stored = self.0.get(key).and_then(|stored| Kind::Switch.meaning(stored));
+        stored.map_or(default, |stored| stored == "true")
     }
 
     /// The value of a [`Kind::Whole`] setting. Returns zero for a setting that is not a number.

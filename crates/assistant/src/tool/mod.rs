@@ -221,7 +221,7 @@ pub trait AnyTool: Send + Sync {
 /// What a model is told about a tool.
 pub(crate) fn spec_of<T: Tool>() -> ToolSpec {
     let (description, parameters) = schema::describe::<T::Input>();
-    ToolSpec { name: T::NAME.to_owned(), description, parameters }
+    ToolSpec { name: T::NAME.to_owned(), description, parameters: parameters.into() }
 }
 
 impl<T: Tool> AnyTool for T {

@@ -218,7 +218,7 @@ fn described(spec: ToolSpec, lang: Lang) -> OfferedTool {
         title: lang.tool_name(&spec.name).replace('\u{ad}', ""),
         description: format!("{}{more}", spec.description),
         name: spec.name,
-        schema: spec.parameters,
+        schema: Value::clone(&spec.parameters),
         read_only,
     }
 }

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::schema::Schema;
+
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
     pub(super) model: &'a str,
@@ -49,7 +51,7 @@ pub(super) enum Source<'a> {
 pub(super) struct Tool<'a> {
     pub(super) name: &'a str,
     pub(super) description: &'a str,
-    pub(super) input_schema: &'a Value,
+    pub(super) input_schema: &'a Schema,
 }
 
 /// One event of a stream.

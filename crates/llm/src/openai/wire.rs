@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::schema::Schema;
+
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
     pub(super) model: &'a str,
@@ -84,7 +86,7 @@ pub(super) struct Tool<'a> {
 pub(super) struct Declaration<'a> {
     pub(super) name: &'a str,
     pub(super) description: &'a str,
-    pub(super) parameters: &'a Value,
+    pub(super) parameters: &'a Schema,
 }
 
 /// One event of a stream, or a whole answer.

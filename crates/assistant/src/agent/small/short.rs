@@ -123,7 +123,7 @@ pub(super) fn shortened(tool: &ToolSpec) -> ToolSpec {
     let Some((_, (says, parameters))) = TABLE.iter().find(|(name, _)| *name == tool.name) else {
         return tool.clone();
     };
-    let mut schema = tool.parameters.clone();
+    let mut schema = Value::clone(&tool.parameters);
     let required: Vec<String> = schema
         .get("required")
         .and_then(|names| serde_json::from_value(names.clone()).ok())
@@ -131,7 +131,7 @@ pub(super) fn shortened(tool: &ToolSpec) -> ToolSpec {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         *properties = kept(std::mem::take(properties), parameters, &required);
     }
-    ToolSpec { name: tool.name.clone(), description: (*says).to_owned(), parameters: schema }
+    ToolSpec { name: tool.name.clone(), description: (*says).to_owned(), parameters: schema.into() }
 }
 
 fn kept(properties: Map<String, Value>, words: &[(&str, &str)], required: &[String]) -> Map<String, Value> {
