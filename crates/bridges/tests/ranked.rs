@@ -22,6 +22,7 @@ use kai_assistant::toolbox::Toolbox;
 use kai_bridges::simulated::Phone;
 use kai_llm::{Act, Message, ModelError, Request, Scripted};
 use kai_words::Lang;
+use tokio::sync::Notify;
 
 struct World {
     clock: Arc<ManualClock>,
@@ -210,15 +211,44 @@ async fn a_model_that_fails_in_the_middle_loses_nothing() {
     }
 }
 
+/// A model that finds nothing pressing, and what is told each time it weighs a message.
+fn weighed() -> (Scripted, Arc<Notify>) {
+    let weighing = Arc::new(Notify::new());
+    let told = Arc::clone(&weighing);
+    let model = Scripted::by(|_| Act::text("1: x")).preferring(move |_| {
+        told.notify_one();
+        Ok(0.0)
+    });
+    (model, weighing)
+}
+
 #[tokio::test]
 async fn what_arrives_while_messages_are_weighed_waits_for_the_next_time() {
-    let world = world(Scripted::by(|_| Act::text("1: x")).preferring(|_| Ok(0.0))).await;
+    let (model, weighing) = weighed();
+    let world = world(model).await;
     world.receive(&MESSAGES[..3]).await;
-    {
-        let running = world.beat();
-        tokio::pin!(running);
-        // Dropped before it is done, as by a crash: nothing was stored.
-        let _ = futures_util::poll!(&mut running);
+    let running = world.beat();
+    tokio::pin!(running);
+    tokio::select! {
+        biased;
+        () = weighing.notified() => {}
+        outcome = &mut running => panic!("{outcome:?}"),
+    }
+    world.receive(&MESSAGES[3..4]).await;
+    assert!(matches!(running.await, Outcome::Report(_)));
+    assert_eq!(world.waiting(), 1);
+}
+
+#[tokio::test]
+async fn a_heartbeat_that_ends_while_it_weighs_loses_nothing() {
+    let (model, weighing) = weighed();
+    let world = world(model).await;
+    world.receive(&MESSAGES[..3]).await;
+    // Dropped in the middle, as by a crash: nothing was stored.
+    tokio::select! {
+        biased;
+        () = weighing.notified() => {}
+        outcome = world.beat() => panic!("{outcome:?}"),
     }
     assert_eq!(world.waiting(), 3);
     let dead = world
