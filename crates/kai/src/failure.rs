@@ -1,6 +1,8 @@
 //! The error type of commands: a message for the user and an exit code for scripts.
 
 use std::borrow::Cow;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
 use kai_assistant::agent::TurnError;
 use kai_assistant::attachments::Refused;
@@ -92,6 +94,14 @@ impl From<OpenError> for Failure {
 impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
         Self::store(error.said())
+    }
+}
+
+/// Says why a file that the user named could not be read.
+pub(crate) fn unread(path: &Path, why: &io::Error) -> String {
+    match why.kind() {
+        ErrorKind::NotFound => format!("There is no file {}.", path.display()),
+        _ => format!("{} could not be read: {why}.", path.display()),
     }
 }
 

@@ -120,7 +120,8 @@ pub struct Capture {
 const BATCH: usize = 256;
 /// The pause before a failed write is retried, or a listener that gave up is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often the settings are read even without a change signal: an import does not send one.
+/// How often the settings are read even without a change signal, at the latest: neither an import sends one, nor a
+/// command that began before the daemon. The latter is why they are read more often at first.
 const LOOK: Duration = Duration::from_mins(1);
 
 /// Why a listening session ended.
@@ -168,6 +169,7 @@ impl Capture {
 
     /// Waits until the source may be listened to (`true`) or may not (`false`).
     async fn until(&self, on: bool) {
+        let mut pause = AGAIN;
         loop {
             match self.is_on().await {
                 Ok(is) if is == on => return,
@@ -176,8 +178,9 @@ impl Capture {
             }
             tokio::select! {
                 () = self.source.changed.notified() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(pause) => {}
             }
+            pause = (pause * 2).min(LOOK);
         }
     }
 

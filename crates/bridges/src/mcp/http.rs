@@ -46,7 +46,7 @@ pub(super) struct Http {
 #[error("{0}")]
 pub(super) struct Failed(LinkError);
 
-type Wrapped<T> = Result<T, StreamableHttpError<Failed>>;
+pub(super) type Wrapped<T> = Result<T, StreamableHttpError<Failed>>;
 
 impl Http {
     pub(super) fn new(url: &str, secrets: &[(String, Secret)], fault: Fault) -> Result<Self, LinkError> {

@@ -22,6 +22,7 @@ mod program;
 mod redirect;
 mod sign_in;
 mod tokens;
+mod visitor;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +40,7 @@ use fault::Fault;
 use http::Http;
 use link::ServerLink;
 use program::Program;
+use visitor::Visitor;
 
 pub use leash::{Leash, SUBCOMMAND, hold as hold_leash};
 
@@ -89,15 +91,12 @@ impl McpConnector {
 async fn reach_over_http(launch: &Launch, url: &str, fault: &Fault) -> Result<ServerLink, LinkError> {
     let http = Http::new(url, &launch.secrets, fault.clone())?;
     let config = StreamableHttpClientTransportConfig::with_uri(url).max_sse_event_size(LARGEST_MESSAGE);
-    let opened = if let Some(manager) = sign_in::signed_in(launch, url).await? {
-        let client = AuthClient::new(http.clone(), manager);
-        let transport = StreamableHttpClientTransport::with_client(client, config);
-        ServerLink::open(transport, fault.clone(), None).await
-    } else {
-        let transport = StreamableHttpClientTransport::with_client(http.clone(), config);
-        ServerLink::open(transport, fault.clone(), None).await
+    let visitor = match sign_in::signed_in(launch, url).await? {
+        Some(manager) => Visitor::SignedIn(AuthClient::new(http.clone(), manager)),
+        None => Visitor::Anybody(http.clone()),
     };
-    match opened {
+    let transport = StreamableHttpClientTransport::with_client(visitor, config);
+    match ServerLink::open(transport, fault.clone(), None).await {
         Ok(link) => Ok(link),
         Err(error) => match error.challenge() {
             Some(challenge) => Err(sign_in::wanted(url, challenge, &http).await),

@@ -1,21 +1,18 @@
 //! Reads the files that are attached to a message on the terminal.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::path::Path;
 
 use kai_assistant::attachments::{LARGEST, MOST, Refused};
 
 use crate::call::chats::AskFile;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::terminal::out;
 
 /// Reads a file, up to one byte more than Kai accepts, so that a larger one is refused by whoever answers.
 pub(super) fn read(path: &Path) -> Result<AskFile, Failure> {
-    let failed = |why: std::io::Error| match why.kind() {
-        ErrorKind::NotFound => Failure::failed(format!("There is no file {}.", path.display())),
-        _ => Failure::failed(format!("{} could not be read: {why}.", path.display())),
-    };
+    let failed = |why: std::io::Error| Failure::failed(failure::unread(path, &why));
     let file = File::open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
         return Err(Failure::failed(format!(

@@ -15,7 +15,7 @@ use crate::call::models::{ModelRemoved, ModelRow};
 use crate::call::{Call, Event};
 use crate::caller::{CANCELLED, Watcher};
 use crate::commands::sizes::size;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::terminal::{input, out};
 
 /// Lists what can be downloaded, or downloads one.
@@ -76,10 +76,7 @@ pub(super) fn add(
             .try_instead("kai models get")
     })?;
     // The daemon has another current folder.
-    let whole = std::fs::canonicalize(file).map_err(|error| {
-        let (file, why) = (file.display(), error.kind());
-        Failure::failed(format!("{file} cannot be read: {why}. Check the path."))
-    })?;
+    let whole = std::fs::canonicalize(file).map_err(|why| Failure::failed(failure::unread(file, &why)))?;
     let file =
         whole.to_str().ok_or_else(|| Failure::usage("The file's path is not valid UTF-8."))?.to_owned();
     let row: ModelRow = ask.caller.ask(Call::Local(LocalCall::Add(NewFile { file, name, context })))?;

@@ -99,6 +99,9 @@ fn command(args: Args) -> Result<ExitCode, Failure> {
     if let Command::Leash = command {
         return Ok(kai_bridges::mcp::hold_leash());
     }
+    if let Command::Serve(_) = command {
+        crate::machine::heap::share_one()?;
+    }
     crate::crash::leave_no_dump();
     crate::machine::android::settle_in();
     let keys = Keys { passphrase_fd: args.passphrase_fd };

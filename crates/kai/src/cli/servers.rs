@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::call::mcp::{
     AddServer, Imported, McpCall, McpToolRow, SeenTool, ServerRow, ServerStatus, ServerTest, SignInPage,
 };
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::terminal::out::{self, visible};
 use kai_assistant::mcp::Standing;
 
@@ -155,8 +155,7 @@ fn tools_of(ask: &Cli, name: &str) -> Result<Vec<McpToolRow>, Failure> {
 }
 
 fn import(ask: &Cli, file: &std::path::Path, preview: bool, yes: bool) -> Result<ExitCode, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}.", file.display())))?;
+    let text = std::fs::read_to_string(file).map_err(|why| Failure::usage(failure::unread(file, &why)))?;
     let plan: Imported = ask.caller.ask(mcp(McpCall::Import { text: text.clone(), preview: true }))?;
     if preview || plan.added.is_empty() {
         ask.print(&plan, show::servers::imported);

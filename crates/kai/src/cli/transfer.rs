@@ -15,7 +15,7 @@ use super::asking::Cli;
 use crate::call::chats::ChatFile;
 use crate::call::{Call, ExportCall, ImportCall};
 use crate::erase;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::home::ask_text;
 use crate::terminal::{input, out};
 
@@ -122,11 +122,8 @@ pub(super) struct How {
 }
 
 pub(super) fn import(ask: &Cli, file: &Path, sections: &[String], how: How) -> Result<ExitCode, Failure> {
-    let unreadable = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::NotFound => Failure::failed(format!("There is no file {}.", file.display())),
-        _ => Failure::failed(format!("{} could not be read: {e}.", file.display())),
-    };
-    let text = fs::read_to_string(file).map_err(unreadable)?;
+    let unread = |why| Failure::failed(failure::unread(file, &why));
+    let text = fs::read_to_string(file).map_err(unread)?;
     let passphrase = passphrase_for(&text, how)?;
     let mode = if how.replace { Mode::Replace } else { Mode::Merge };
     let call = |preview| {

@@ -3,6 +3,7 @@
 pub(crate) mod android;
 #[cfg_attr(not(feature = "local"), path = "no_engine.rs")]
 pub(crate) mod engine;
+pub(crate) mod heap;
 #[cfg_attr(not(feature = "foss"), path = "no_messages.rs")]
 pub(crate) mod messages;
 

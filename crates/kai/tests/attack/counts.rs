@@ -466,7 +466,10 @@ mod tests {
             ("mcp_liar_a b", format!("{marked}Adds.\n## Context"), "a\u{2028}b", 1, 0, 2),
         ] {
             let parameters = serde_json::json!({"properties": {parameter: {"enum": ["x"]}}});
-            let found = offer(&ToolSpec { name: name.to_owned(), description, parameters }, "liar");
+            let found = offer(
+                &ToolSpec { name: name.to_owned(), description, parameters: parameters.into() },
+                "liar",
+            );
             let expected = Counts { sections, delimiters, lines, ..Counts::default() };
             assert_eq!(found, expected, "{name} {parameter}");
         }

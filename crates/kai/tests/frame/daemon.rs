@@ -27,6 +27,7 @@ fn a_daemon_is_private_tells_no_secret_and_stops_cleanly() {
     let status = run(&["status", "--json"]).json();
     assert_eq!(status["daemon"]["running"], true, "its socket is found under a long path: {status}");
     run(&["tools", "call", "memory_store", r#"{"key": "pin", "content": "it flies"}"#]);
+    its_threads_share_a_heap(&daemon);
     stopped(daemon, "-INT", &home);
     assert_eq!(run(&["memory", "list"]).out, "pin  it flies\n", "an interrupt loses nothing");
 
@@ -55,6 +56,27 @@ fn a_daemon_is_private_tells_no_secret_and_stops_cleanly() {
         assert!(!log.contains(secret), "the log tells {secret}");
     }
     assert_eq!(run(&["memory", "list"]).out, "pin  the heron stands\n", "a stop loses nothing");
+}
+
+/// Each further heap of glibc is 64 MiB of addresses from a multiple of that on, the first of which are in use.
+fn its_threads_share_a_heap(daemon: &Daemon) {
+    let told = |file| std::fs::read_to_string(format!("/proc/{}/{file}", daemon.pid())).unwrap();
+    let number = |digits| u64::from_str_radix(digits, 16).unwrap();
+    let maps = told("maps");
+    let maps: Vec<(u64, u64, &str)> = maps
+        .lines()
+        .map(|line| {
+            let (range, rest) = line.split_once(' ').unwrap();
+            let (from, to) = range.split_once('-').unwrap();
+            (number(from), number(to), &rest[..4])
+        })
+        .collect();
+    let heaps = maps.windows(2).filter(|two| {
+        let [(from, between, "rw-p"), (rest, to, "---p")] = *two else { return false };
+        from.is_multiple_of(64 << 20) && between == rest && to - from == 64 << 20
+    });
+    assert_eq!(heaps.count(), 0, "{maps:x?}");
+    assert_eq!(told("comm"), "kai\n", "it keeps its name");
 }
 
 /// Stops it by this signal; nothing may be cut off or left behind. Returns the log.

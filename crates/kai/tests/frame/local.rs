@@ -52,7 +52,8 @@ fn with_model(file: &Path) -> Home {
     let no_model = home.path().join("no_model.gguf");
     std::fs::write(&no_model, "no model").unwrap();
     home.run(&["models", "add", "local", "--file", no_model.to_str().unwrap()]).refused_last(1, "GGUF");
-    home.run(&["models", "add", "local", "--file", "/nowhere.gguf"]).refused_last(1, "/nowhere.gguf");
+    home.run(&["models", "add", "local", "--file", "/nowhere.gguf"])
+        .refused_last(1, "There is no file /nowhere.gguf.");
     let added = home.run(&["models", "add", "local", "--name", "tiny", "--file", file.to_str().unwrap()]);
     assert_eq!(added.code, 0, "{added:?}");
     // A heartbeat of the daemon would start a worker at its own time.

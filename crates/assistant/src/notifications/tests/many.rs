@@ -1,6 +1,7 @@
 //! Several sources at once: this machine and paired phones.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use super::*;
 
@@ -484,35 +485,66 @@ async fn a_phone_that_hangs_or_breaks_down_holds_up_no_other() {
     }
 }
 
+/// A listener that gives up at once, and counts how often it was asked.
+#[derive(Default)]
+struct Quitter(AtomicU32);
+
+impl Listener for Quitter {
+    fn name(&self) -> &'static str {
+        "quitter"
+    }
+    fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>> {
+        Box::pin(async { Access::Granted })
+    }
+    fn listen(&self, _: Ear) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async {})
+    }
+    fn dismiss<'a>(&'a self, _: &'a NotificationId) -> Dismissing<'a> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Quitter {
+    async fn until_asked(&self, times: u32) {
+        while self.0.load(Ordering::Relaxed) < times {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
 /// A listener that gives up at once must not be asked without rest.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_gives_up_is_asked_again_after_a_pause() {
-    struct Quitter(AtomicU32);
-    impl Listener for Quitter {
-        fn name(&self) -> &'static str {
-            "quitter"
-        }
-        fn access(&self) -> Pin<Box<dyn Future<Output = Access> + Send + '_>> {
-            Box::pin(async { Access::Granted })
-        }
-        fn listen(&self, _: Ear) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-            self.0.fetch_add(1, Ordering::Relaxed);
-            Box::pin(async {})
-        }
-        fn dismiss<'a>(&'a self, _: &'a NotificationId) -> Dismissing<'a> {
-            Box::pin(async { Ok(()) })
-        }
-    }
     let house = House::new().await;
     let pixel = house.pair("Pixel").await;
-    let quitter = Arc::new(Quitter(AtomicU32::default()));
+    let quitter = Arc::new(Quitter::default());
     house.sources.add(Arc::new(Source::of(pixel, quitter.clone())));
     let began = tokio::time::Instant::now();
     let (stop, running) = house.start();
-    while quitter.0.load(Ordering::Relaxed) < 3 {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    assert!(began.elapsed() >= std::time::Duration::from_secs(2), "{:?}", began.elapsed());
+    quitter.until_asked(3).await;
+    assert!(began.elapsed() >= Duration::from_secs(2), "{:?}", began.elapsed());
+    stop.send(()).unwrap();
+    running.await.unwrap();
+}
+
+/// A command that began before the daemon did writes to the store by itself, and tells nobody.
+#[tokio::test(start_paused = true)]
+async fn what_another_process_turns_on_at_the_start_is_noticed_soon() {
+    let house = House::new().await;
+    let pixel = house.pair("Pixel").await;
+    let turn = |on| house.db.write(move |tx| toggle::switch_phone(tx, pixel, on, Timestamp::UNIX_EPOCH));
+    turn(false).await.unwrap();
+    let quitter = Arc::new(Quitter::default());
+    house.sources.add(Arc::new(Source::of(pixel, quitter.clone())));
+    let (stop, running) = house.start();
+    // Time passes only when there is nothing left to do: it has looked.
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    assert_eq!(quitter.0.load(Ordering::Relaxed), 0);
+    turn(true).await.unwrap();
+    let began = tokio::time::Instant::now();
+    quitter.until_asked(1).await;
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     stop.send(()).unwrap();
     running.await.unwrap();
 }

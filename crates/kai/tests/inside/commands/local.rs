@@ -128,7 +128,7 @@ fn any_model_file_can_be_added_and_nothing_else() {
     let other = home.file("notes.txt", "hello");
     for (words, code, said) in [
         (vec!["--file", other.as_str()], 1, "isn’t a GGUF file"),
-        (vec!["--file", "/nowhere/model.gguf"], 1, "cannot be read"),
+        (vec!["--file", "/nowhere/model.gguf"], 1, "There is no file"),
         (vec![], 2, "--file FILE.gguf"),
     ] {
         home.run(&[&["models", "add", "local"], &words[..]].concat()).refused(code, said);
