@@ -10,11 +10,11 @@ use kai_llm::{client_builder, why_no_answer};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_RANGE, LOCATION, RANGE};
 use reqwest::{Client, NoProxy, Proxy, Response, StatusCode, Url};
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::catalogue::{DISK_FOR_OTHERS, Entry};
 use crate::machine;
-use crate::part::{self, Finished, Part};
+use crate::part::{self, Finished, Part, Waiting};
 
 /// The file to download, and how to recognise it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +145,10 @@ const PACE: Duration = Duration::from_millis(100);
 /// How much is collected before it is written.
 const PIECE: usize = 256 << 10;
 
+/// How long the end of an earlier download is waited for. One that was stopped a moment ago may still write its last piece.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+const ENDED: Duration = Duration::from_millis(20);
+
 /// Downloads a file unless it is there already, whole and with the right hash.
 pub async fn fetch(
     wanted: &Wanted,
@@ -152,12 +156,13 @@ pub async fn fetch(
     proxies: &Proxies,
     told: OnProgress<'_>,
 ) -> Result<(), FetchError> {
-    let (to, bytes, sha256) = (wanted.to.clone(), wanted.bytes, wanted.sha256.clone());
-    if blocking(move || part::is_whole(&to, bytes, &sha256)).await? {
+    let waiting = Waiting::default();
+    let (to, bytes, sha256, abandoned) =
+        (wanted.to.clone(), wanted.bytes, wanted.sha256.clone(), waiting.told());
+    if blocking(move || part::is_whole(&to, bytes, &sha256, &abandoned)).await? {
         return Ok(());
     }
-    let to = wanted.to.clone();
-    let mut part = blocking(move || Part::open(&to)).await?;
+    let mut part = open(&wanted.to, &waiting).await?;
     if part.length() > wanted.bytes {
         part.clear()?;
     }
@@ -174,6 +179,18 @@ pub async fn fetch(
         Finished::InPlace => {
             told(wanted.bytes, wanted.bytes);
             Ok(())
+        }
+    }
+}
+
+/// Opens the part, after the end of a download that was stopped.
+async fn open(to: &Path, waiting: &Waiting) -> Result<Part, FetchError> {
+    let began = Instant::now();
+    loop {
+        let (to, abandoned) = (to.to_owned(), waiting.told());
+        match blocking(move || Part::open(&to, &abandoned)).await {
+            Err(FetchError::Busy) if began.elapsed() < ENDS_WITHIN => sleep(ENDED).await,
+            opened => return opened,
         }
     }
 }

@@ -5,6 +5,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use sha2::{Digest, Sha256};
@@ -16,6 +18,26 @@ pub(crate) struct Part {
     length: u64,
     at: PathBuf,
     to: PathBuf,
+}
+
+/// Tells work on another thread that nobody waits for it any more, so that it lets go of the part.
+#[derive(Default)]
+pub(crate) struct Waiting(Arc<AtomicBool>);
+
+/// The work's end of [`Waiting`].
+#[derive(Clone, Default)]
+pub(crate) struct Abandoned(Arc<AtomicBool>);
+
+impl Waiting {
+    pub(crate) fn told(&self) -> Abandoned {
+        Abandoned(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What became of a part.
@@ -35,7 +57,7 @@ pub(crate) fn beside(to: &Path) -> PathBuf {
 impl Part {
     /// Opens the part of this file, or begins one, and hashes what it holds. Only the owner can read it. The error is
     /// `WouldBlock` while another download has it.
-    pub(crate) fn open(to: &Path) -> io::Result<Self> {
+    pub(crate) fn open(to: &Path, abandoned: &Abandoned) -> io::Result<Self> {
         if let Some(folder) = to.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
@@ -47,7 +69,7 @@ impl Part {
         let file = options.open(&at)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         let mut part = Self { file, hash: Sha256::new(), length: 0, at, to: to.to_owned() };
-        (part.hash, part.length) = digest(&mut part.file)?;
+        (part.hash, part.length) = digest(&mut part.file, abandoned)?;
         Ok(part)
     }
 
@@ -91,7 +113,7 @@ impl Part {
 }
 
 /// Whether the file is there whole, with this length and hash.
-pub(crate) fn is_whole(path: &Path, bytes: u64, sha256: &str) -> io::Result<bool> {
+pub(crate) fn is_whole(path: &Path, bytes: u64, sha256: &str, abandoned: &Abandoned) -> io::Result<bool> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -100,13 +122,16 @@ pub(crate) fn is_whole(path: &Path, bytes: u64, sha256: &str) -> io::Result<bool
     if file.metadata()?.len() != bytes {
         return Ok(false);
     }
-    Ok(hex(digest(&mut file)?.0) == sha256)
+    Ok(hex(digest(&mut file, abandoned)?.0) == sha256)
 }
 
-/// The hash of what a file holds, and its length.
-fn digest(file: &mut File) -> io::Result<(Sha256, u64)> {
+/// The hash of what a file holds, and its length. A file of gigabytes takes many seconds, so it ends when nobody waits.
+fn digest(file: &mut File, abandoned: &Abandoned) -> io::Result<(Sha256, u64)> {
     let (mut hash, mut length, mut piece) = (Sha256::new(), 0, vec![0; 1 << 18]);
     loop {
+        if abandoned.0.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         match file.read(&mut piece)? {
             0 => return Ok((hash, length)),
             read => {

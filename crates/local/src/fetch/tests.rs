@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::part::Abandoned;
 
 /// What the server does with one request.
 #[derive(Debug, Clone)]
@@ -277,7 +278,7 @@ async fn a_dropped_download_keeps_its_part_and_two_do_not_mix() {
     let server = Server::of(&body, vec![Does::Cut(300_000), Does::Stall]).await;
     let wanted = wanted(&body, &folder);
     get(&wanted, &server.hub()).await.unwrap_err();
-    let held = Part::open(&wanted.to).unwrap();
+    let held = Part::open(&wanted.to, &Abandoned::default()).unwrap();
     assert!(matches!(get(&wanted, &server.hub()).await, Err(FetchError::Busy)));
     drop(held);
     let dropped = tokio::time::timeout(Duration::from_millis(300), get(&wanted, &server.hub())).await;
@@ -344,4 +345,35 @@ fn a_rest_begins_where_the_part_ends() {
     ] {
         assert_eq!(is_rest(range, 100, 1000), fits, "{range}");
     }
+}
+
+#[tokio::test]
+async fn a_download_waits_for_the_end_of_one_that_was_just_stopped() {
+    let (body, folder) = (body(), tempfile::tempdir().unwrap());
+    let server = Server::of(&body, vec![]).await;
+    let wanted = wanted(&body, &folder);
+    let held = Part::open(&wanted.to, &Abandoned::default()).unwrap();
+    let lets_go = async {
+        sleep(ENDED * 3).await;
+        drop(held);
+    };
+    let hub = server.hub();
+    let (got, ()) = tokio::join!(get(&wanted, &hub), lets_go);
+    got.unwrap();
+    assert_eq!(std::fs::read(&wanted.to).unwrap(), body);
+}
+
+#[test]
+fn a_part_is_let_go_as_soon_as_nobody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("m.gguf");
+    std::fs::write(part::beside(&to), body()).unwrap();
+    let waiting = Waiting::default();
+    let abandoned = waiting.told();
+    let whole = Part::open(&to, &abandoned).unwrap();
+    assert_eq!(whole.length(), body().len() as u64);
+    drop(whole);
+    drop(waiting);
+    assert!(Part::open(&to, &abandoned).is_err(), "it was not hashed");
+    Part::open(&to, &Abandoned::default()).unwrap();
 }
