@@ -4,14 +4,16 @@ use std::sync::{Arc, OnceLock};
 
 use kai_llm::ToolSpec;
 use kai_words::Said;
+use rusqlite::Transaction;
 
+use crate::db::{Db, DbError};
 use crate::mcp::hub::Hub;
 use crate::settings::{self, Setting, Values};
 use crate::tool::{AnyTool, Lack};
 
 /// All tools of this build, in the order in which they are offered to a model.
 pub struct Toolbox {
-    entries: Vec<Entry>,
+    entries: Arc<[Entry]>,
     /// The spec of each tool, built once because every request needs them all.
     specs: OnceLock<Vec<ToolSpec>>,
     /// The tools are isolated from this machine.
@@ -73,7 +75,7 @@ impl Entry {
 
 impl Toolbox {
     pub fn new(entries: Vec<Entry>) -> Self {
-        Self { entries, specs: OnceLock::new(), apart: false, servers: None }
+        Self { entries: entries.into(), specs: OnceLock::new(), apart: false, servers: None }
     }
 
     /// Isolates the tools from this machine, as the demo does. [`Lack::Demo`] then replaces advice on what to install.
@@ -131,7 +133,25 @@ impl Toolbox {
         self.entries.iter().flat_map(Entry::settings)
     }
 
-    /// Lets the enabled tools check whether they can be used; one that has checked just now does not check again.
+    /// Lets the enabled tools check whether they can be used.
+    pub async fn check(&self, db: &Db, values: &Values) -> Result<(), DbError> {
+        let (look, in_store) = (self.look(), values.clone());
+        db.read(move |tx| look(tx, &in_store)).await?;
+        self.probe_access(values).await;
+        Ok(())
+    }
+
+    /// Lets the enabled tools check in the store whether they can be used: the first half of [`Toolbox::check`], for
+    /// those who read other things in the same transaction.
+    pub fn look(&self) -> impl Fn(&Transaction<'_>, &Values) -> Result<(), DbError> + Send + use<> {
+        let entries = Arc::clone(&self.entries);
+        move |tx, values| {
+            let mut on = entries.iter().filter(|entry| entry.enabled(values));
+            on.try_for_each(|entry| entry.tool.look(tx))
+        }
+    }
+
+    /// The other half: lets them ask everybody else. A tool that has asked just now does not ask again.
     pub async fn probe_access(&self, values: &Values) {
         let on = self.entries.iter().filter(|entry| entry.enabled(values));
         futures_util::future::join_all(on.map(|entry| entry.tool.probe_access())).await;

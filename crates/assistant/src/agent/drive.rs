@@ -178,8 +178,15 @@ struct RequestContext {
 }
 
 impl RequestContext {
-    fn read(tx: &Transaction<'_>, id: ConversationId, kind: RunKind) -> Result<Self, DbError> {
+    /// `look` has the tools check what the store says of them.
+    fn read(
+        tx: &Transaction<'_>,
+        id: ConversationId,
+        kind: RunKind,
+        look: impl Fn(&Transaction<'_>, &Values) -> Result<(), DbError>,
+    ) -> Result<Self, DbError> {
         let values = settings::load(tx)?;
+        look(tx, &values)?;
         // A task may search the web, and its prompt contains all it needs. Without memories, its requests contain
         // nothing private that could leak.
         let remembers = kind != RunKind::Task && values.on(&MEMORY_ENABLED);
@@ -634,8 +641,8 @@ impl Driver<'_> {
     }
 
     async fn surroundings(&self, progress: &Progress) -> Result<RequestContext, DbError> {
-        let (id, kind) = (progress.conversation, self.kind);
-        let around = self.db.read(move |tx| RequestContext::read(tx, id, kind)).await?;
+        let (id, kind, look) = (progress.conversation, self.kind, self.toolbox.look());
+        let around = self.db.read(move |tx| RequestContext::read(tx, id, kind, look)).await?;
         self.toolbox.probe_access(&around.values).await;
         Ok(around)
     }
@@ -929,7 +936,8 @@ impl Driver<'_> {
         let new = progress.unstored();
         let instead = progress.replaced.as_ref().map(instead);
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
-        let (kind, calls_follow) = (self.kind, matches!(step, Step::RunTools(_)));
+        let (kind, look) = (self.kind, self.toolbox.look());
+        let calls_follow = matches!(step, Step::RunTools(_));
         let heard = move |tx: &Transaction<'_>| {
             still_ours(tx, lease.as_ref(), id, now)?;
             let (reply, rest) = new.split_at(new.len().min(1));
@@ -942,7 +950,7 @@ impl Driver<'_> {
             let nothing = Provenance::default();
             rest.iter().try_for_each(|result| conversation::append_result(tx, id, result, &nothing, now))?;
             announced.iter().try_for_each(|record| ledger::append(tx, record, now))?;
-            Ok(calls_follow.then(|| RequestContext::read(tx, id, kind)).transpose()?)
+            Ok(calls_follow.then(|| RequestContext::read(tx, id, kind, look)).transpose()?)
         };
         self.db.write(heard).await.map(|around: Option<RequestContext>| (step, around))
     }

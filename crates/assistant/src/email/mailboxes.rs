@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use kai_words::{Said, said};
+use rusqlite::Transaction;
 
 use super::account::Account;
 use super::port::{Asking, Found, Letter, MailServers, Mark, Trouble, Which, Why};
@@ -20,8 +21,6 @@ pub struct Mailboxes {
     pub servers: Arc<dyn MailServers>,
     /// Whether there is an account, as far as it is known.
     any: Arc<AtomicBool>,
-    /// Held while the store is asked for that.
-    asking: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Why a mail could not be read.
@@ -49,19 +48,13 @@ const SEARCHING: Duration = Duration::from_secs(10);
 
 impl Mailboxes {
     pub fn new(db: Db, servers: Arc<dyn MailServers>) -> Self {
-        Self { db, servers, any: Arc::default(), asking: Arc::default() }
+        Self { db, servers, any: Arc::default() }
     }
 
-    /// Finds out whether there is an account. Every tool for mail asks at the same time, and one question is enough.
-    pub async fn probe_access(&self) {
-        let Ok(_asking) = self.asking.try_lock() else {
-            drop(self.asking.lock().await);
-            return;
-        };
-        match self.db.read(store::any).await {
-            Ok(any) => self.any.store(any, Ordering::Relaxed),
-            Err(error) => tracing::warn!(%error, "the mail accounts could not be read from the store"),
-        }
+    /// Finds out whether there is an account.
+    pub(super) fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.any.store(store::any(tx)?, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Why no mail can be read or drafted, or `None` if there is an account.

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use kai_llm::{Message, ToolSpec};
+use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -13,7 +14,7 @@ use super::finding::{self, OFFERED_AT_ONCE};
 use super::hub::{CallError, Hub};
 use super::port::{Outcome, Progress};
 use super::{KnownTool, store};
-use crate::db::Db;
+use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind, Verdict};
 use crate::lock::lock;
 use crate::tool::{AnyTool, Lack, Run, Running, Tool, ToolError, ToolOutput, room};
@@ -102,6 +103,10 @@ impl AnyTool for ForeignCall<'_> {
 
     fn spec(&self) -> ToolSpec {
         spec(self.tool)
+    }
+
+    fn look(&self, _: &Transaction<'_>) -> Result<(), DbError> {
+        Ok(())
     }
 
     fn probe_access(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

@@ -66,9 +66,10 @@ impl Tool for ReplyNotification {
         (!self.paired.load(Ordering::Relaxed)).then(|| said::lacks_answerable().into())
     }
 
-    async fn probe_access(&self) {
-        let phones = self.db.read(phones::store::all).await.unwrap_or_default();
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        let phones = phones::store::all(tx)?;
         self.paired.store(phones.iter().any(|phone| phone.switches.notifications), Ordering::Relaxed);
+        Ok(())
     }
 
     async fn run(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
+use rusqlite::Transaction;
 use tokio::sync::watch;
 
 use super::port::Source;
@@ -70,10 +71,23 @@ impl Sources {
         self.all().iter().for_each(|source| source.changed());
     }
 
-    /// Learns which phones Kai may read, and asks the sources for their permission, all at once.
+    /// Learns which phones Kai may read, and asks the sources for their permission.
     pub async fn probe_access(&self, db: &Db, now: Timestamp) -> Result<(), DbError> {
-        let allowed: BTreeSet<SourceId> = db.read(store::allowed_phones).await?;
-        lock(&self.allowed).clone_from(&allowed);
+        let allowed = db.read(store::allowed_phones).await?;
+        *lock(&self.allowed) = allowed;
+        self.ask(now).await;
+        Ok(())
+    }
+
+    /// Learns which phones Kai may read.
+    pub(super) fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        *lock(&self.allowed) = store::allowed_phones(tx)?;
+        Ok(())
+    }
+
+    /// Asks the sources that Kai may read for their permission, all at once.
+    pub(super) async fn ask(&self, now: Timestamp) {
+        let allowed = lock(&self.allowed).clone();
         let sources =
             self.all().into_iter().filter(|source| source.id.is_here() || allowed.contains(&source.id));
         join_all(sources.map(|source| async move {
@@ -84,7 +98,6 @@ impl Sources {
             }
         }))
         .await;
-        Ok(())
     }
 
     /// Makes the sources check now, all at once. This machine's own gets as long as `patience`; phones push, so those

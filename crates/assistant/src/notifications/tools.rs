@@ -41,9 +41,7 @@ impl NotificationTools {
     }
 
     async fn probe_access(&self) {
-        if let Err(error) = self.sources.probe_access(&self.db, self.clock.now()).await {
-            tracing::warn!(%error, "the paired phones could not be read");
-        }
+        self.sources.ask(self.clock.now()).await;
     }
 
     fn items(&self, records: &[Record], bounds: &Bounds) -> Vec<Item> {
@@ -119,6 +117,10 @@ impl Tool for CheckNotifications {
         self.0.lacks()
     }
 
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.0.sources.look(tx)
+    }
+
     async fn probe_access(&self) {
         self.0.probe_access().await;
     }
@@ -168,6 +170,10 @@ impl Tool for ReadNotification {
 
     fn lacks(&self) -> Option<Lack> {
         self.0.lacks()
+    }
+
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.0.sources.look(tx)
     }
 
     async fn probe_access(&self) {
@@ -220,6 +226,10 @@ impl Tool for SearchNotifications {
         self.0.lacks()
     }
 
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.0.sources.look(tx)
+    }
+
     async fn probe_access(&self) {
         self.0.probe_access().await;
     }
@@ -265,6 +275,10 @@ impl Tool for DismissNotification {
 
     fn lacks(&self) -> Option<Lack> {
         self.0.lacks()
+    }
+
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.0.sources.look(tx)
     }
 
     async fn probe_access(&self) {

@@ -70,18 +70,21 @@ impl Received {
         Self { db, inbox, paired: Arc::default() }
     }
 
-    /// Finds out which phones can be read. Asks the phone that Kai runs on, unless that was done just now.
+    /// Finds out whether a paired phone can be read.
+    pub fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.paired.store(is_one_paired(tx)?, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Asks the phone that Kai runs on whether it can be read, unless that was done just now.
     pub async fn probe_access(&self) {
         if let Some(inbox) = &self.inbox {
             inbox.probe_access().await;
         }
-        if let Err(error) = self.learn_paired().await {
-            tracing::warn!(%error, "the paired phones could not be read from the store");
-        }
     }
 
     async fn learn_paired(&self) -> Result<bool, DbError> {
-        let paired = self.db.read(|tx| Ok::<_, DbError>(!read_phones(tx)?.is_empty())).await?;
+        let paired = self.db.read(is_one_paired).await?;
         self.paired.store(paired, Ordering::Relaxed);
         Ok(paired)
     }
@@ -125,7 +128,7 @@ impl Received {
         let in_archive = {
             let wanted = wanted.clone();
             self.db.read(move |tx| {
-                let paired = !read_phones(tx)?.is_empty();
+                let paired = is_one_paired(tx)?;
                 Ok::<_, DbError>((paired, find::search(tx, view, &wanted, most)?))
             })
         };
@@ -198,6 +201,11 @@ impl Received {
     pub async fn phone_names(&self) -> Result<PhoneNames, DbError> {
         self.db.read(PhoneNames::of).await
     }
+}
+
+/// Whether the messages of a paired phone may be read.
+fn is_one_paired(tx: &Transaction<'_>) -> Result<bool, DbError> {
+    Ok(!read_phones(tx)?.is_empty())
 }
 
 /// The paired phones whose messages may be read.

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use kai_llm::ToolSpec;
 use kai_words::{Said, said};
+use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -48,8 +49,13 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
-    /// Updates what [`Tool::lacks`] returns, for example by asking the platform for a permission, unless that was done
-    /// just now.
+    /// Updates what [`Tool::lacks`] returns by what the store says.
+    fn look(&self, _: &Transaction<'_>) -> Result<(), DbError> {
+        Ok(())
+    }
+
+    /// Updates what [`Tool::lacks`] returns by what others say, for example by asking the platform for a permission,
+    /// unless that was done just now.
     fn probe_access(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
@@ -213,6 +219,7 @@ pub trait AnyTool: Send + Sync {
     fn time_argument(&self) -> Option<&'static str>;
     fn timeout(&self) -> Duration;
     fn spec(&self) -> ToolSpec;
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError>;
     fn probe_access(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
     /// Fits the arguments to the schema, then runs the tool.
     fn call<'a>(&'a self, arguments: Map<String, Value>, run: &'a Run) -> Running<'a>;
@@ -251,6 +258,10 @@ impl<T: Tool> AnyTool for T {
 
     fn spec(&self) -> ToolSpec {
         spec_of::<T>()
+    }
+
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        Tool::look(self, tx)
     }
 
     fn probe_access(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

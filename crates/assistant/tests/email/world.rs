@@ -131,9 +131,8 @@ impl World {
     }
 
     pub(crate) async fn probe(&self) {
-        for entry in self.toolbox.entries() {
-            entry.tool.probe_access().await;
-        }
+        let values = self.read(settings::load);
+        self.toolbox.check(&self.db, &values).await.unwrap();
     }
 
     pub(crate) fn drafts(&self) -> Vec<Draft> {

@@ -130,7 +130,7 @@ pub(crate) async fn host(app: &App, call: GuestCall) -> Result<Option<GuestReply
     let Some(guest) = guest.filter(|_| welcome == Welcome::Allowed) else { return Ok(Some(reply)) };
     Ok(Some(match call.wants {
         Wants::Enter | Wants::Nothing => reply,
-        Wants::Tools => GuestReply { tools: offered(app, &values).await, ..reply },
+        Wants::Tools => GuestReply { tools: offered(app, &values).await?, ..reply },
         Wants::Call { tool, arguments } => {
             GuestReply { result: called(app, &guest, &values, tool, arguments).await?, ..reply }
         }
@@ -199,11 +199,11 @@ fn entering(tx: &Transaction<'_>, who: &Who, now: Timestamp) -> Result<Option<Gu
 }
 
 /// The tools that a guest is offered: those that the user enabled and that the gate lets guests use.
-async fn offered(app: &App, values: &Values) -> Vec<OfferedTool> {
-    app.toolbox.probe_access(values).await;
+async fn offered(app: &App, values: &Values) -> Result<Vec<OfferedTool>, DbError> {
+    app.toolbox.check(&app.db, values).await?;
     let lang = App::lang(values, &app.env);
     let usable = |spec: &ToolSpec| gate::offered(RunKind::Guest, Level::People, &spec.name);
-    app.toolbox.offered(values).into_iter().filter(usable).map(|spec| described(spec, lang)).collect()
+    Ok(app.toolbox.offered(values).into_iter().filter(usable).map(|spec| described(spec, lang)).collect())
 }
 
 /// What every tool that drafts says to a guest.
@@ -231,7 +231,7 @@ async fn called(
     tool: String,
     arguments: String,
 ) -> Result<Option<GuestResult>, DbError> {
-    if !offered(app, values).await.iter().any(|offered| offered.name == tool) {
+    if !offered(app, values).await?.iter().any(|offered| offered.name == tool) {
         return Ok(None);
     }
     let argument_chars = arguments.chars().count();

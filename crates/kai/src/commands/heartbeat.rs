@@ -183,7 +183,7 @@ pub(crate) async fn dry_run(app: &App, env: &CallerEnv) -> Result<DryRun, DbErro
         return Ok(every_request(&beat.dry_requests(window).await?));
     }
     let Next { text: prompt, is_new } = beat.dry_run(window).await?;
-    app.toolbox.probe_access(&values).await;
+    app.toolbox.check(&app.db, &values).await?;
     let mut tools = app.toolbox.offered(&values);
     tools.retain(|tool| gate::offered(RunKind::Heartbeat, Level::People, &tool.name));
     let request = Request { system: String::new(), messages: vec![Message::user(prompt.clone())], tools };

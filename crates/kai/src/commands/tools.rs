@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 pub(crate) async fn list(app: &App, env: &CallerEnv) -> Result<Vec<ToolRow>, DbError> {
     let values = &app.values().await?;
-    app.toolbox.probe_access(values).await;
+    app.toolbox.check(&app.db, values).await?;
     let lang = App::lang(values, env);
     let row = |entry: &Entry| {
         let name = entry.tool.name();
@@ -92,7 +92,7 @@ async fn run_recorded(app: &App, call: &ToolCall, face: &dyn Face) -> Result<Too
     let (announced, now) = (hands.announced(call), clock.now());
     db.write(move |tx| ledger::append(tx, &announced, now)).await?;
     let values = app.values().await?;
-    app.toolbox.probe_access(&values).await;
+    app.toolbox.check(&app.db, &values).await?;
     let (result, record) = hands.run(call, &values, verdict).await?;
     db.write(move |tx| ledger::append(tx, &record, now)).await?;
     Ok(ToolAnswer { text: result.text, success: result.success })

@@ -93,8 +93,8 @@ impl Tool for ComposeEmail {
         self.mailboxes.lacks().map(Lack::from)
     }
 
-    async fn probe_access(&self) {
-        self.mailboxes.probe_access().await;
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.mailboxes.look(tx)
     }
 
     async fn run(&self, input: ComposeEmailInput, run: &Run) -> Result<ToolOutput<DraftStaged>, ToolError> {
@@ -180,8 +180,8 @@ impl Tool for ReplyEmail {
         self.mailboxes.lacks().map(Lack::from)
     }
 
-    async fn probe_access(&self) {
-        self.mailboxes.probe_access().await;
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.mailboxes.look(tx)
     }
 
     async fn run(&self, input: ReplyEmailInput, run: &Run) -> Result<ToolOutput<DraftStaged>, ToolError> {

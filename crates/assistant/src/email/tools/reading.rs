@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,8 +90,8 @@ impl Tool for CheckEmail {
         self.mailboxes.lacks().map(Lack::from)
     }
 
-    async fn probe_access(&self) {
-        self.mailboxes.probe_access().await;
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.mailboxes.look(tx)
     }
 
     async fn run(&self, input: CheckEmailInput, run: &Run) -> Result<ToolOutput<ListOutput>, ToolError> {
@@ -193,8 +194,8 @@ impl Tool for ReadEmail {
         self.mailboxes.lacks().map(Lack::from)
     }
 
-    async fn probe_access(&self) {
-        self.mailboxes.probe_access().await;
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.mailboxes.look(tx)
     }
 
     async fn run(&self, input: ReadEmailInput, run: &Run) -> Result<ToolOutput<ReadEmailOutput>, ToolError> {

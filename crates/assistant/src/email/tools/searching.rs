@@ -51,8 +51,8 @@ impl Tool for SearchEmail {
         self.mailboxes.lacks().map(Lack::from)
     }
 
-    async fn probe_access(&self) {
-        self.mailboxes.probe_access().await;
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.mailboxes.look(tx)
     }
 
     async fn run(&self, input: SearchEmailInput, run: &Run) -> Result<ToolOutput<ListOutput>, ToolError> {

@@ -379,6 +379,7 @@ async fn the_tools_are_there_while_one_source_can_be_read() {
     let tool = CheckNotifications(house.shelf());
     let lacks = async || {
         house.clock.advance(SignedDuration::from_secs(61));
+        house.db.read_now(|tx| Tool::look(&tool, tx)).unwrap();
         Tool::probe_access(&tool).await;
         Tool::lacks(&tool)
     };

@@ -54,14 +54,19 @@ impl DraftingPhones {
         }
     }
 
-    async fn probe_access(&self) {
-        drop(self.exits().await);
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.learn(&outbox::exits::exits(tx, self.senders.has(SourceId::HERE))?);
+        Ok(())
+    }
+
+    fn learn(&self, exits: &[Exit]) {
+        self.paired.store(exits.iter().any(|exit| !exit.source.is_here()), Ordering::Relaxed);
     }
 
     async fn exits(&self) -> Result<Vec<Exit>, DbError> {
         let here = self.senders.has(SourceId::HERE);
         let exits = self.db.read(move |tx| outbox::exits::exits(tx, here)).await?;
-        self.paired.store(exits.iter().any(|exit| !exit.source.is_here()), Ordering::Relaxed);
+        self.learn(&exits);
         Ok(exits)
     }
 
@@ -187,8 +192,8 @@ impl Tool for SendSms {
         self.phones.lacks()
     }
 
-    async fn probe_access(&self) {
-        self.phones.probe_access().await;
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.phones.look(tx)
     }
 
     async fn run(&self, input: SendSmsInput, run: &Run) -> Result<ToolOutput<Drafted>, ToolError> {
@@ -264,8 +269,12 @@ impl Tool for ReplySms {
         self.phones.lacks().or_else(|| self.received.lacks().map(Lack::from))
     }
 
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.phones.look(tx)?;
+        self.received.look(tx)
+    }
+
     async fn probe_access(&self) {
-        self.phones.probe_access().await;
         self.received.probe_access().await;
     }
 

@@ -112,6 +112,10 @@ impl Tool for CheckSms {
         self.received.lacks().map(Lack::from)
     }
 
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.received.look(tx)
+    }
+
     async fn probe_access(&self) {
         self.received.probe_access().await;
     }
@@ -203,6 +207,10 @@ impl Tool for ReadSms {
         self.received.lacks().map(Lack::from)
     }
 
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.received.look(tx)
+    }
+
     async fn probe_access(&self) {
         self.received.probe_access().await;
     }
@@ -290,6 +298,10 @@ impl Tool for SearchSms {
 
     fn lacks(&self) -> Option<Lack> {
         self.received.lacks().map(Lack::from)
+    }
+
+    fn look(&self, tx: &Transaction<'_>) -> Result<(), DbError> {
+        self.received.look(tx)
     }
 
     async fn probe_access(&self) {

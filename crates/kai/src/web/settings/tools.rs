@@ -19,7 +19,7 @@ use crate::web::rich::rich;
 pub(super) async fn regions(ctx: &PageContext<'_>) -> Result<Vec<Region>, Failure> {
     let app = &ctx.web.app;
     if ctx.probe == ProbePhone::Phone {
-        app.toolbox.probe_access(&ctx.values).await;
+        app.toolbox.check(&app.db, &ctx.values).await?;
     }
     let own = |entry: &&Entry| matches!(entry.governed, EnabledBy::OwnSwitch { .. });
     let cards: Vec<Card<'_>> =
