@@ -16,7 +16,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 
 use crate::answer::answer;
 use crate::app::{App, Role};
-use crate::call::{Call, Event, Hello, VERSION, Word};
+use crate::call::hello::Hello;
+use crate::call::{Call, Event, Word};
 use crate::commands::noted;
 use crate::failure::Failure;
 use crate::home::Keys;
@@ -236,7 +237,7 @@ impl Face for LocalFace<'_> {
 }
 
 fn hello(call: Call) -> Result<Vec<u8>, Failure> {
-    json_line(&Hello { v: VERSION, tty: input::has_person(), env: caller_env::here(), call })
+    json_line(&Hello { tty: input::has_person(), env: caller_env::here(), call })
 }
 
 fn json_line(value: &impl serde::Serialize) -> Result<Vec<u8>, Failure> {

@@ -23,7 +23,8 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::answer::answer;
 use crate::app::App;
-use crate::call::{Call, Event, Hello, ToolState, VERSION, Word};
+use crate::call::hello::{Hello, VERSION};
+use crate::call::{Call, Event, ToolState, Word};
 use crate::failure::Failure;
 use crate::places::{Peer, Place, Places, Room};
 

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{App, Role};
 use crate::call::drafts::{Button, TapCall};
 use crate::call::email::AddAccount;
+use crate::call::{Call, hello};
 use crate::caller_env::{self, CallerEnv};
 use crate::commands::{drafts, email, heartbeat};
 use crate::machine::Machine;
@@ -62,7 +63,7 @@ async fn add(app: &App, office: &PostOffice, name: &str) {
 async fn with_model(app: &App, provider: &Provider) {
     let new =
         json!({"preset": "openai-compatible", "name": "script", "base_url": provider.base_url, "model": "m"});
-    let call = serde_json::from_value(json!({"cmd": "models_add", "args": new})).unwrap();
+    let call = hello::read("models_add".to_owned(), new).unwrap();
     answer::answer(app, call, &CallerEnv::default(), &Nobody).await.unwrap();
 }
 
@@ -158,8 +159,7 @@ async fn a_mail_is_told_by_its_server_while_no_poll_is_due() {
     let machine = Machine { mail: Some(Arc::new(trusting(&office))), ..Machine::default() };
     let (app, _folder) = App::on(clock, machine, Role::Daemon);
     let app = Arc::new(app);
-    let interval = json!({"cmd": "settings_set", "args": {"key": "email_poll_interval", "value": "60"}});
-    let interval = serde_json::from_value(interval).unwrap();
+    let interval = Call::SettingsSet { key: "email_poll_interval".to_owned(), value: "60".to_owned() };
     answer::answer(&app, interval, &CallerEnv::default(), &Nobody).await.unwrap();
     let stop = CancellationToken::new();
     let listening = tokio::spawn(daemon::mail::listen(Arc::clone(&app), stop.clone()));

@@ -10,12 +10,17 @@ use super::sms::{SmsCall, SmsStatus};
 
 /// A call that only the foss edition knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "cmd", content = "args", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum MessagesCall {
     Sms(SmsCall),
     Notifications(NotificationsCall),
     Phones(PhonesCall),
     Demo(DemoCall),
+}
+
+impl MessagesCall {
+    /// The names of these calls on the wire.
+    pub(crate) const NAMES: &[&str] = &["sms", "notifications", "phones", "demo"];
 }
 
 /// The part of `kai status --json` about SMS.
@@ -67,20 +72,30 @@ mod tests {
     use serde_json::json;
 
     use super::super::drafts::DraftsCall;
+    use super::super::hello::{self, Hello};
     use super::*;
+    use crate::caller_env::CallerEnv;
 
     #[test]
     fn each_call_has_its_own_name_on_the_wire() {
         let read = Call::from(SmsCall::Read { id: SmsId(7) });
+        let clear = Call::from(NotificationsCall::Clear);
         let codes = Call::ChatsCodes { chat: Which::Newest, show: true };
         let pair = Call::from(PhonesCall::Pair { device: "d".to_owned() });
+        let demo = Call::from(DemoCall::Sms { from: "1".to_owned(), text: "hi".to_owned() });
         let undo = Call::Drafts(DraftsCall::Undo);
-        for (call, cmd) in [(read, "sms"), (undo, "drafts"), (codes, "chats_codes"), (pair, "phones")] {
-            let line = serde_json::to_value(&call).unwrap();
+        for (call, cmd) in [
+            (read, "sms"),
+            (undo, "drafts"),
+            (clear, "notifications"),
+            (codes, "chats_codes"),
+            (pair, "phones"),
+            (demo, "demo"),
+        ] {
+            let line = Hello { tty: true, env: CallerEnv::default(), call: call.clone() };
+            let line = serde_json::to_value(line).unwrap();
             assert_eq!(line["cmd"], json!(cmd), "{line}");
-            assert_eq!(serde_json::from_value::<Call>(line).unwrap(), call);
+            assert_eq!(hello::read(cmd.to_owned(), line["args"].clone()).unwrap(), call);
         }
-        let unknown = serde_json::from_value::<Call>(json!({"cmd": "fly"})).unwrap_err();
-        assert_eq!(unknown.to_string(), "no such command, or other arguments");
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod drafts;
 pub(crate) mod email;
 pub(crate) mod guests;
 pub(crate) mod heartbeat;
+pub(crate) mod hello;
 pub(crate) mod ledger;
 pub(crate) mod local;
 pub(crate) mod mcp;
@@ -45,31 +46,10 @@ use self::local::LocalCall;
 use self::mcp::McpCall;
 use self::messages::MessagesCall;
 use self::models::NewModel;
-use crate::caller_env::CallerEnv;
 use crate::failure::Failure;
 
-/// The version of the socket protocol. A daemon with another version says so instead of guessing.
-pub(crate) const VERSION: u32 = 1;
-
-/// The first line that a caller sends over the socket.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Hello {
-    pub(crate) v: u32,
-    /// Whether there is a person at a terminal who can be asked.
-    pub(crate) tty: bool,
-    #[serde(default, rename = "around")]
-    pub(crate) env: CallerEnv,
-    #[serde(flatten)]
-    pub(crate) call: Call,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    tag = "cmd",
-    content = "args",
-    rename_all = "snake_case",
-    expecting = "no such command, or other arguments"
-)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Call {
     Status,
     Doctor,
@@ -199,8 +179,8 @@ pub(crate) enum Call {
     Guests(GuestsCall),
     /// What another program asks over MCP.
     Guest(GuestCall),
-    /// The calls of the foss edition, each with a name of its own on the wire.
-    #[serde(untagged)]
+    /// The calls of the foss edition. [`hello`] gives each of them a name of its own.
+    #[serde(skip)]
     Messages(MessagesCall),
 }
 
@@ -303,26 +283,4 @@ pub(crate) enum Word {
 pub(crate) fn json(answer: impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(answer)
         .map_err(|e| Failure::failed(format!("The answer could not be written: {e}.")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_line_is_as_the_protocol_says() {
-        let call = Call::SettingsGet { key: "theme".to_owned() };
-        let line =
-            serde_json::to_value(Hello { v: 1, tty: false, env: CallerEnv::default(), call: call.clone() })
-                .unwrap();
-        assert_eq!(
-            line,
-            serde_json::json!({
-                "v": 1, "tty": false, "around": {"locale": "", "keys": []}, "cmd": "settings_get", "args": {"key": "theme"},
-            })
-        );
-        assert_eq!(serde_json::from_value::<Hello>(line).unwrap().call, call);
-        let bare: Hello = serde_json::from_str(r#"{"v":1,"cmd":"status","tty":true}"#).unwrap();
-        assert_eq!(bare.call, Call::Status);
-    }
 }

@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum MessagesCall {}
 
+impl MessagesCall {
+    pub(crate) const NAMES: &[&str] = &[];
+}
+
 /// Adds nothing to `kai status --json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SmsPart {}

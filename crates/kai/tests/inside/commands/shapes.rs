@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::answer;
 use crate::app::{App, Role, Running};
+use crate::call::{Call, hello};
 use crate::caller_env::CallerEnv;
 use crate::commands::notifications;
 use crate::follow_a_mail::trusting;
@@ -140,11 +141,7 @@ impl Scene {
     }
 
     async fn call(&self, call: &str, arguments: Value) -> Result<Value, String> {
-        let call = match arguments {
-            Value::Null => json!({"cmd": call}),
-            arguments => json!({"cmd": call, "args": arguments}),
-        };
-        let call = serde_json::from_value(call).unwrap();
+        let call = hello::read(call.to_owned(), arguments).unwrap();
         answer(&self.app, call, &CallerEnv::default(), &Nobody)
             .await
             .map_err(|failure| failure.message.to_string())
@@ -513,8 +510,7 @@ impl Scene {
         }
         let keys = vec![("OPENAI_API_KEY".to_owned(), "sk-1".to_owned())];
         let around = CallerEnv { keys, ..CallerEnv::default() };
-        let call = serde_json::from_value(json!({"cmd": "models_list"})).unwrap();
-        let rows = answer(&self.app, call, &around, &Nobody).await.unwrap();
+        let rows = answer(&self.app, Call::ModelsList, &around, &Nobody).await.unwrap();
         self.shapes.note("models_list", &rows);
         self.see("models_test", "models_test", json!({"name": "mine"})).await;
         self.see("models_first", "models_first", json!({"name": "mine"})).await;

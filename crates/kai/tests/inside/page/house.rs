@@ -21,7 +21,7 @@ use crate::answer::answer;
 use crate::app::Role;
 use crate::app::facts::{PAGE, WELCOMED, remember};
 use crate::app::{App, Running};
-use crate::call::Call;
+use crate::call::{Call, hello};
 use crate::caller_env::CallerEnv;
 use crate::failure::Failure;
 use crate::machine::Machine;
@@ -158,11 +158,7 @@ impl House {
     }
 
     pub(super) fn try_to(&self, cmd: &str, args: &Value) -> Result<Value, Failure> {
-        let mut call = json!({ "cmd": cmd });
-        if !args.is_null() {
-            call["args"] = args.clone();
-        }
-        self.call(serde_json::from_value(call).unwrap())
+        self.call(hello::read(cmd.to_owned(), args.clone()).unwrap())
     }
 
     /// One without arguments.
