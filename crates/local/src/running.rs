@@ -21,6 +21,7 @@ use crate::states::{Keeping, States};
 pub struct Launch {
     program: PathBuf,
     args: Vec<String>,
+    stops_within: Duration,
 }
 
 impl Launch {
@@ -31,7 +32,14 @@ impl Launch {
 
     /// Another executable that calls [`work`](crate::work) when it is started like this.
     pub fn of<'a>(program: impl Into<PathBuf>, args: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { program: program.into(), args: args.into_iter().map(str::to_owned).collect() }
+        let args = args.into_iter().map(str::to_owned).collect();
+        Self { program: program.into(), args, stops_within: STOPPING }
+    }
+
+    /// The same with a worker that may take this long to stop, before it is ended and the next question starts another.
+    #[must_use]
+    pub fn stopping_within(self, stops_within: Duration) -> Self {
+        Self { stops_within, ..self }
     }
 }
 
@@ -55,6 +63,7 @@ pub(crate) struct Worker {
     /// What it says, read by a task of its own: waiting for the next frame can be given up at any time.
     frames: mpsc::Receiver<io::Result<Frame>>,
     errors: Option<ChildStderr>,
+    stops_within: Duration,
 }
 
 /// How many frames may wait. A state comes in pieces of a megabyte.
@@ -85,7 +94,8 @@ impl Worker {
         let pipes = (child.stdin.take(), child.stdout.take());
         let (Some(input), Some(output)) = pipes else { return Err(crashed("it has no pipes".to_owned())) };
         let errors = child.stderr.take();
-        let mut worker = Self { load, child, input, frames: listening(output), errors };
+        let frames = listening(output);
+        let mut worker = Self { load, child, input, frames, errors, stops_within: launch.stops_within };
         worker.send(&Order::Load(worker.load.clone())).await?;
         match worker.next_within(LOADING).await? {
             Event::Ready => Ok(worker),
@@ -150,6 +160,7 @@ impl Worker {
     /// time is of no use any more.
     pub(crate) async fn stop(&mut self, states: Option<&States>) -> Result<(), ModelError> {
         self.send(&Order::Stop).await?;
+        let stops_within = self.stops_within;
         let quiet = async {
             loop {
                 match self.next().await {
@@ -162,7 +173,7 @@ impl Worker {
                 }
             }
         };
-        timeout(STOPPING, quiet).await.unwrap_or(Err(ModelError::Engine(EngineTrouble::Hung)))
+        timeout(stops_within, quiet).await.unwrap_or(Err(ModelError::Engine(EngineTrouble::Hung)))
     }
 
     /// Receives a state and keeps it. What cannot be kept is read and thrown away: the worker sends it anyway.
