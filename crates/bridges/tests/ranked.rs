@@ -260,3 +260,52 @@ async fn a_heartbeat_that_ends_while_it_weighs_loses_nothing() {
     assert!(matches!(world.beat().await, Outcome::Report(_)));
     assert_eq!(world.waiting(), 0);
 }
+
+/// A world in which these are asked in this order, besides the small model of the world itself.
+fn with_models(mut world: World, models: impl FnOnce(Ready) -> Vec<Ready>) -> World {
+    let small = world.models.pop().unwrap();
+    world.models = models(small);
+    world
+}
+
+fn ready(label: &str, local: bool, model: &Arc<Scripted>) -> Ready {
+    Ready { label: label.to_owned(), local, vision: Vision::No, model: Box::new(Arc::clone(model)) }
+}
+
+fn wrong_key() -> Arc<Scripted> {
+    Arc::new(Scripted::by(|_| Act::fails(ModelError::BadKey)))
+}
+
+#[tokio::test]
+async fn a_small_model_that_stands_in_for_a_large_one_is_not_taken_at_its_word() {
+    let (far, small) = (wrong_key(), Scripted::by(|_| Act::text("HEARTBEAT_OK")).preferring(|_| Ok(0.0)));
+    let world = with_models(world(small).await, |small| vec![ready("far", false, &far), small]);
+    world.receive(&MESSAGES[2..4]).await;
+    let Outcome::Report(report) = world.beat().await else { panic!("its word was taken") };
+    assert!(report.contains("+15550100") && report.contains("+15550101"), "{report}");
+    assert_eq!((far.requests().len(), world.model.judged().len(), world.waiting()), (1, 3, 0));
+}
+
+#[tokio::test]
+async fn a_second_model_on_this_computer_is_asked_when_the_first_fails() {
+    let broken = Scripted::new([]).preferring(|_| Err(ModelError::BadKey));
+    let (first, far) = (Arc::new(broken.small()), wrong_key());
+    let second = Scripted::by(|_| Act::text("1: Kids at five.")).preferring(|_| Ok(0.0));
+    let world = with_models(world(second).await, |small| {
+        vec![ready("first", true, &first), ready("far", false, &far), small]
+    });
+    world.receive(&MESSAGES[2..4]).await;
+    let Outcome::Report(report) = world.beat().await else { panic!("no report") };
+    assert!(report.starts_with("- **+15550100**: Kids at five."), "{report}");
+    assert_eq!((far.requests().len(), first.judged().len(), world.waiting()), (0, 1, 0));
+}
+
+#[tokio::test]
+async fn when_all_fail_everything_stays_and_what_the_user_can_mend_is_told() {
+    let (far, small) = (wrong_key(), Scripted::new([]).preferring(|_| Err(ModelError::Overloaded)));
+    let world = with_models(world(small).await, |small| vec![ready("far", false, &far), small]);
+    world.receive(&MESSAGES[2..4]).await;
+    let Outcome::Failed(why) = world.beat().await else { panic!("it should have failed") };
+    assert!(why.to_string().contains("far"), "{why}");
+    assert_eq!(world.waiting(), 2);
+}

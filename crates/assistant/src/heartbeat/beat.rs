@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kai_llm::retry::{self, TRIES};
 use kai_llm::{ModelError, Request, Scale, Usage};
 use kai_words::{Lang, Said, said};
 use rusqlite::Transaction;
@@ -11,15 +12,17 @@ use rusqlite::Transaction;
 use super::arrivals::FeatureState;
 use super::brief::{self, Brief, Sources};
 use super::due::{self, Due, Rules, ScheduleState};
+use super::order::{self, Able};
 use super::prompt::{self, Parts, Rendered};
 use super::store::{self, Cost};
 use super::{Outcome, email, notifications, ranked, sms};
 use crate::agent::reports::{self, Report};
-use crate::agent::{Answer, Driver, Meter, Spent, TurnError};
+use crate::agent::{Answer, Driver, Meter, Ready, Spent, TurnError};
 use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::{Level, RunKind};
 use crate::lease::{self, Lease};
+use crate::models::trouble;
 use crate::settings::{
     self, HEARTBEAT_ACTIVE_END, HEARTBEAT_ACTIVE_START, HEARTBEAT_DAILY_TOKENS, HEARTBEAT_ENABLED,
     HEARTBEAT_INTERVAL, HEARTBEAT_PROMPT, Values,
@@ -139,8 +142,35 @@ impl Beat<'_> {
         self.settle(lease, Settled { spent: meter.spent(), ..settled }, started).await
     }
 
-    /// Asks the way that the first model bears.
+    /// Asks the models in their order, each in the way that it bears, until one answers.
     async fn ask(
+        &self,
+        driver: &Driver<'_>,
+        brief: &Brief,
+        wording: &Wording,
+        meter: &Arc<Meter>,
+    ) -> Settled {
+        let able = |ready: &Ready| Able { local: ready.local, scale: ready.model.scale() };
+        let able: Vec<Able> = driver.models.iter().map(able).collect();
+        let mut settled = Settled::failed(brief, TurnError::NoModel.said());
+        let mut from = 0;
+        while let Some(group) = order::group(&able, from) {
+            from = group.end;
+            let models = driver.models.get(group).unwrap_or_default();
+            let next = self.ask_alike(&Driver { models, ..*driver }, brief, wording, meter).await;
+            if !next.another_may_answer() {
+                return next;
+            }
+            // As in a chat: what only the user can mend is told rather than what failed last.
+            if !settled.is_to_be_mended() {
+                settled = next;
+            }
+        }
+        settled
+    }
+
+    /// Asks models that are all asked in the same way.
+    async fn ask_alike(
         &self,
         driver: &Driver<'_>,
         brief: &Brief,
@@ -264,6 +294,8 @@ struct Settled {
     rendered: Option<Rendered>,
     /// The user is alerted to the report.
     alerts: bool,
+    /// Why the models gave no answer.
+    trouble: Option<ModelError>,
 }
 
 impl Settled {
@@ -276,6 +308,7 @@ impl Settled {
             standing: brief.standing(),
             rendered: None,
             alerts: true,
+            trouble: None,
         }
     }
 
@@ -284,12 +317,26 @@ impl Settled {
     }
 
     fn of(brief: &Brief, rendered: Rendered, answer: Result<Answer, TurnError>) -> Self {
-        let (outcome, usage, label) = match answer {
-            Ok(answer) => (Outcome::of_answer(&answer.text), answer.usage, answer.answered_by),
-            Err(error) => (Outcome::Failed(error.said()), error.usage(), String::new()),
+        let (outcome, usage, label, trouble) = match answer {
+            Ok(answer) => (Outcome::of_answer(&answer.text), answer.usage, answer.answered_by, None),
+            Err(error) => {
+                let (said, usage) = (error.said(), error.usage());
+                let trouble = if let TurnError::Model { error, .. } = error { Some(error) } else { None };
+                (Outcome::Failed(said), usage, String::new(), trouble)
+            }
         };
         let (spent, standing) = (Spent::default(), brief.standing());
-        Self { outcome, spent, usage, label, standing, rendered: Some(rendered), alerts: true }
+        Self { outcome, spent, usage, label, standing, rendered: Some(rendered), alerts: true, trouble }
+    }
+
+    /// The models failed in a way that others may not.
+    fn another_may_answer(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|error| retry::after(error, TRIES) == retry::Next::NextModel)
+    }
+
+    /// The setup of a model is wrong.
+    fn is_to_be_mended(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|error| trouble::fault(error).is_some())
     }
 
     /// Removes exactly what was shown from the queues, and only for features that are still enabled: a user who

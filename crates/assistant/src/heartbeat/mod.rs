@@ -6,7 +6,7 @@
 //!
 //! A small model is asked otherwise (`ranked`): [`triage`] (pure) ranks each message singly, with the model's margin as
 //! one of several signals; then the model words why the top ones matter, without tools, and [`digest`] (pure) composes
-//! the report.
+//! the report. If models of both sizes are set up, `order` (pure) says which are asked together.
 
 pub mod arrivals;
 pub mod beat;
@@ -16,6 +16,7 @@ pub mod due;
 pub mod email;
 #[cfg_attr(not(feature = "notifications"), path = "no_notifications.rs")]
 mod notifications;
+mod order;
 pub mod prompt;
 mod ranked;
 #[cfg_attr(not(feature = "sms"), path = "no_sms.rs")]
