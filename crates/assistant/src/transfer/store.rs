@@ -215,7 +215,10 @@ fn write_models(
         let PlainModel { name, preset, base_url, model, context, sees } = item.clone();
         let possible = models::window::SMALLEST..=models::window::LARGEST;
         let context = context.filter(|tokens| possible.contains(tokens));
-        let key = import.secrets.model_keys.get(&name).map(|key| Key::new(key.as_str()));
+        let brought = import.secrets.model_keys.get(&name).map(|key| Key::new(key.as_str()));
+        // A file without keys does not take away those that are here. Another server gets none, as in `keep`.
+        let known = before.get(&name).filter(|known| known.preset == preset && known.base_url == base_url);
+        let key = brought.or_else(|| known.and_then(|known| known.key.clone()));
         models::store::keep(tx, &ConfiguredModel { name, preset, base_url, model, key, context, sees })?;
     }
     Ok(())

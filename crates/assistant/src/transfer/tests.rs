@@ -199,6 +199,27 @@ fn secrets_leave_only_when_asked_for_and_only_sealed() {
 }
 
 #[test]
+fn a_file_without_keys_takes_none_away_and_gives_none_to_another_server() {
+    let key_in =
+        |to: &Db| to.write_now(models::store::all).unwrap_or_else(|e: DbError| panic!("{e}"))[0].key.clone();
+    let file = take(&filled(&[], &[]), None);
+    for mode in [Mode::Merge, Mode::Replace] {
+        let to = filled(&[], &[]);
+        put(&to, &file, mode, None).unwrap();
+        assert_eq!(key_in(&to), Some(Key::new("sk-very-secret")), "{mode:?}");
+        let brave = to.write_now(|tx| Ok::<_, DbError>(settings::load(tx)?.secrets())).unwrap();
+        assert_eq!(brave.get("web_search_brave_key").map(String::as_str), Some("BSA-very-secret"), "{mode:?}");
+        let elsewhere = |tx: &Transaction<'_>| {
+            let sql = "UPDATE models SET base_url = 'https://elsewhere.example/v1'";
+            tx.execute(sql, []).map(drop).map_err(DbError::from)
+        };
+        to.write_now(elsewhere).unwrap();
+        put(&to, &file, mode, None).unwrap();
+        assert_eq!(key_in(&to), None, "{mode:?}: the key belongs to another address");
+    }
+}
+
+#[test]
 fn a_section_that_makes_no_sense_does_not_stop_the_others() {
     let file = json!({
         "kai_export": 1,
