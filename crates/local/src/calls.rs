@@ -14,22 +14,29 @@ pub(crate) const OPENING: &str = "<tool_call>\n";
 /// The end of a call.
 pub(crate) const CLOSING: &str = "\n</tool_call>";
 const TAG: &str = "<tool_call>";
+const END: &str = "</tool_call>";
 
 /// Stands below every result. Small models that do not read it answer with the same call again, or with none of the
 /// result's words.
 const AFTER_RESULT: &str = "\n</tool_response>\nNow answer my message in words. Call another function only if I asked for more than this.";
 
-/// The part of the system prompt that describes the tools. Its words were tried with a model of 1.5 billion parameters:
-/// with fewer it talks about functions instead of calling them, with others it calls one for a greeting.
-pub(crate) fn described(tools: &[ToolSpec]) -> String {
+/// The system prompt, with a description of the tools. Its words were tried with a model of 1.5 billion parameters: with
+/// fewer it talks about functions instead of calling them, with others it calls one for a greeting. The tags in the
+/// example are those of a real call, and nothing else is a tag: some tools describe themselves.
+pub(crate) fn system(text: &str, tools: &[ToolSpec]) -> Vec<Part> {
+    if tools.is_empty() {
+        return vec![Part::Content(text.to_owned())];
+    }
     let lines: Vec<String> = tools.iter().map(signature).collect();
-    format!(
-        "\n\n# Tools\n\nYou may call a function to help with the user's request. Their signatures, one JSON object per \
-         line:\n<tools>\n{}\n</tools>\n\nIf the user asks for what a function does, answer with only this, and no other \
-         words:\n{OPENING}{{\"name\": <function-name>, \"arguments\": <args-json-object>}}{CLOSING}\nElse answer in \
-         words, without a function.",
+    let before = format!(
+        "{text}\n\n# Tools\n\nYou may call a function to help with the user's request. Their signatures, one JSON object \
+         per line:\n<tools>\n{}\n</tools>\n\nIf the user asks for what a function does, answer with only this, and no \
+         other words:\n",
         lines.join("\n")
-    )
+    );
+    let call = "\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n".to_owned();
+    let after = "\nElse answer in words, without a function.".to_owned();
+    vec![Part::Content(before), Part::Tag(TAG), Part::Content(call), Part::Tag(END), Part::Content(after)]
 }
 
 /// A tool as models know it from their training: its name comes first.
@@ -221,8 +228,13 @@ mod tests {
         let read: Value = serde_json::from_str(&schema).unwrap();
         assert_eq!(read["anyOf"][1]["properties"]["name"]["const"], "web_search");
         assert_eq!(read["anyOf"][0]["properties"]["arguments"], *tool("check_sms").parameters);
-        let described = described(&[tool("check_sms")]);
-        for text in [schema.as_str(), described.as_str()] {
+        let parts = system("You are Kai.", &[tool("check_sms")]);
+        let text = |part: Part| match part {
+            Part::Tag(tag) => tag.to_owned(),
+            Part::Content(content) => content,
+        };
+        let system: String = parts.into_iter().map(text).collect();
+        for text in [schema.as_str(), system.as_str()] {
             let place = |word: &str| text.find(word).unwrap_or(usize::MAX);
             assert!(place("\"name\"") < place("\"arguments\"").min(place("\"description\"")), "{text}");
         }

@@ -18,6 +18,8 @@ use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
+use llama_cpp_2::token_type::LlamaTokenAttr;
+use llama_cpp_2::vocab::LlamaVocab;
 use llama_cpp_2::{LlamaStateSeqFlags, SeqState, ggml_time_us, json_schema_to_grammar};
 use sha2::{Digest, Sha256};
 
@@ -25,6 +27,7 @@ use crate::calls::{self, Sight};
 use crate::line::Line;
 use crate::order::{Called, Done, Event, Failed, Load};
 use crate::prompt::{CHATML, Template};
+use crate::tags;
 
 /// The most tokens of one answer.
 const LONGEST_ANSWER: usize = 1_024;
@@ -42,10 +45,13 @@ const MOST_KEPT: usize = 6;
 const MOST_KEPT_BYTES: usize = 192 * 1024 * 1024;
 /// A state that goes less than this beyond the next prompt is not worth keeping.
 const WORTH_RECALLING: usize = 32;
+/// After how many tokens the worker gives a sign of life. On a slow machine each may take seconds.
+const SIGN_EVERY: usize = 8;
 /// The only sequence of the context.
 const SEQUENCE: i32 = 0;
 
 /// Why a question has no answer.
+#[derive(Debug)]
 pub(crate) enum Unanswered {
     Stopped,
     TooLong,
@@ -75,6 +81,8 @@ pub(crate) struct Engine<'m> {
     kept: Vec<Kept>,
     /// How many tokens are read in one step.
     step: usize,
+    /// It can forget the end of what it has read. Models with a recurrent part forget all or nothing.
+    forgets_parts: bool,
 }
 
 struct Kept {
@@ -106,7 +114,9 @@ impl<'m> Engine<'m> {
         let context =
             model.new_context(backend, params).map_err(|error| Failed::Broken(error.to_string()))?;
         let template = template(model)?;
-        Ok(Self { model, context, template, window, held: vec![], kept: vec![], step: 4 * LEAST_STEP })
+        let forgets_parts = !(model.is_recurrent() || model.is_hybrid());
+        let (held, kept, step) = (vec![], vec![], 4 * LEAST_STEP);
+        Ok(Self { model, context, template, window, held, kept, step, forgets_parts })
     }
 
     /// Answers a request.
@@ -132,10 +142,16 @@ impl<'m> Engine<'m> {
         self.read_prompt(&tokens, line)?;
         let first = self.context.get_logits().to_vec();
         let [a, b] = answers;
-        Ok(self.likelihood(&first, a)? - self.likelihood(&first, b)?)
+        let likelihood = self.likelihood(&first, a)?;
+        if self.held.len() < tokens.all.len() {
+            // The prompt was forgotten together with the first answer.
+            self.read_prompt(&tokens, line)?;
+        }
+        Ok(likelihood - self.likelihood(&first, b)?)
     }
 
-    /// The logarithm of the probability of an answer to the prompt that was just read, whose logits are `first`.
+    /// The logarithm of the probability of an answer to the prompt that was just read, whose logits are `first`. A model
+    /// that cannot forget a part forgets the prompt together with the answer.
     fn likelihood(&mut self, first: &[f32], answer: &str) -> Result<f32, Unanswered> {
         let tokens = self.model.vocab().tokenize(answer.as_bytes(), false, false);
         let began = self.held.len();
@@ -162,8 +178,12 @@ impl<'m> Engine<'m> {
             if number == prompt.before_last {
                 tokens.before_last = tokens.all.len();
             }
-            let begins = number == 0 && vocab.should_add_bos();
-            tokens.all.extend(vocab.tokenize(piece.text.as_bytes(), begins, piece.control));
+            if number == 0 && vocab.should_add_bos() {
+                tokens.all.push(vocab.bos());
+            }
+            let text = &piece.text;
+            let read = if piece.control { control(&vocab, text) } else { ordinary(&vocab, text) };
+            tokens.all.extend(read);
         }
         if tokens.all.len() + ROOM > self.window { Err(Unanswered::TooLong) } else { Ok(tokens) }
     }
@@ -293,10 +313,10 @@ impl<'m> Engine<'m> {
             return Ok(());
         }
         let from = u32::try_from(place).map_err(broken)?;
-        match self.context.kv_cache_seq_rm(SEQUENCE, Some(from), None) {
-            Ok(()) => self.held.truncate(place),
-            // Some models cannot forget a part.
-            Err(_) => self.clear(),
+        if self.forgets_parts && self.context.kv_cache_seq_rm(SEQUENCE, Some(from), None).is_ok() {
+            self.held.truncate(place);
+        } else {
+            self.clear();
         }
         Ok(())
     }
@@ -318,6 +338,7 @@ impl<'m> Engine<'m> {
             let Some(token) = pen.next(&self.context, self.model) else {
                 return Ok(pen.done(told, line, false));
             };
+            give_sign(&pen, line);
             let written = pen.text();
             match calls::look(written, tools) {
                 Sight::Text { certain } => told = tell(line, written, told, certain),
@@ -344,9 +365,9 @@ impl<'m> Engine<'m> {
     ) -> Result<Done, Unanswered> {
         self.forget_from(prompt.all.len())?;
         let vocab = self.model.vocab();
-        let mut opening = vocab.tokenize(text.as_bytes(), false, false);
+        let mut opening = ordinary(&vocab, text);
         let tag = if text.is_empty() { calls::OPENING.to_owned() } else { format!("\n{}", calls::OPENING) };
-        opening.extend(vocab.tokenize(tag.as_bytes(), false, true));
+        opening.extend(control(&vocab, &tag));
         let before = [&prompt.all[..], &opening].concat();
         self.read(&before, before.len(), line)?;
         let grammar = json_schema_to_grammar(&calls::schema(tools)).map_err(broken)?;
@@ -357,6 +378,7 @@ impl<'m> Engine<'m> {
                 return Err(Unanswered::Stopped);
             }
             let Some(token) = pen.next(&self.context, self.model) else { break };
+            give_sign(&pen, line);
             self.advance(&[token])?;
         }
         let call = calls::parsed(pen.text()).map(|(name, arguments)| Called { name, arguments });
@@ -380,6 +402,13 @@ fn tell(line: &mut Line, written: &str, told: usize, certain: usize) -> usize {
     }
     line.tell(&Event::Text { text: written[told..certain].to_owned() });
     certain
+}
+
+/// Tells Kai now and then that the worker is alive: nothing of a call is told before its end.
+fn give_sign(pen: &Pen, line: &mut Line) {
+    if pen.count.is_multiple_of(SIGN_EVERY) {
+        line.tell(&Event::Writing);
+    }
 }
 
 /// Chooses tokens, and holds the text that they make.
@@ -473,6 +502,26 @@ fn probability(logits: &[f32], token: LlamaToken) -> f32 {
     this.map_or(f32::NEG_INFINITY, |this| this - most - sum.ln())
 }
 
+/// The tokens of our own text, in which tags are meant.
+fn control(vocab: &LlamaVocab<'_>, text: &str) -> Vec<LlamaToken> {
+    vocab.tokenize(text.as_bytes(), false, true)
+}
+
+/// The tokens of what others wrote, in which nothing is a tag.
+fn ordinary(vocab: &LlamaVocab<'_>, text: &str) -> Vec<LlamaToken> {
+    let tokenize = |text: &str| vocab.tokenize(text.as_bytes(), false, false);
+    tags::as_text(tokenize(text), tokenize, |token| tag(vocab, token))
+}
+
+/// The text of a tag that the tokenizer finds in any text; `None` for every other token.
+fn tag(vocab: &LlamaVocab<'_>, token: LlamaToken) -> Option<String> {
+    if !vocab.attr(token).contains(LlamaTokenAttr::UserDefined) {
+        return None;
+    }
+    let text = vocab.text(token)?.to_str().ok()?;
+    tags::is_tag(text).then(|| text.to_owned())
+}
+
 /// The template of a model's file, or a common one if its vocabulary knows that.
 fn template(model: &LlamaModel) -> Result<Template, Failed> {
     let vocab = model.vocab();
@@ -508,3 +557,6 @@ fn percent(read: usize, whole: usize) -> u8 {
 fn count(tokens: usize) -> u64 {
     u64::try_from(tokens).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

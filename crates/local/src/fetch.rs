@@ -157,12 +157,16 @@ pub async fn fetch(
     told: OnProgress<'_>,
 ) -> Result<(), FetchError> {
     let waiting = Waiting::default();
-    let (to, bytes, sha256, abandoned) =
-        (wanted.to.clone(), wanted.bytes, wanted.sha256.clone(), waiting.told());
-    if blocking(move || part::is_whole(&to, bytes, &sha256, &abandoned)).await? {
+    if is_there(wanted, &waiting).await? {
         return Ok(());
     }
     let mut part = open(&wanted.to, &waiting).await?;
+    // A download that was stopped at its very end still puts the file into its place. It may have done so since we
+    // looked, and then the part is a new one.
+    if part.length() == 0 && is_there(wanted, &waiting).await? {
+        part.remove()?;
+        return Ok(());
+    }
     if part.length() > wanted.bytes {
         part.clear()?;
     }
@@ -181,6 +185,13 @@ pub async fn fetch(
             Ok(())
         }
     }
+}
+
+/// Whether the file is in its place already.
+async fn is_there(wanted: &Wanted, waiting: &Waiting) -> Result<bool, FetchError> {
+    let (to, bytes, sha256, abandoned) =
+        (wanted.to.clone(), wanted.bytes, wanted.sha256.clone(), waiting.told());
+    blocking(move || part::is_whole(&to, bytes, &sha256, &abandoned)).await
 }
 
 /// Opens the part, after the end of a download that was stopped.

@@ -17,6 +17,7 @@ mod part;
 mod prompt;
 mod running;
 mod states;
+mod tags;
 mod worker;
 
 pub use model::{Engine, Local};

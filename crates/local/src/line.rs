@@ -4,7 +4,7 @@
 //! ever sees; Kai encrypts what it gets.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, Stdin, Stdout, Write};
+use std::io::{self, BufWriter, Read, Seek, Stdin, Write};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const WAITING: usize = 8;
 
 /// The worker's end of the pipe.
 pub(crate) struct Line {
-    output: BufWriter<Stdout>,
+    output: BufWriter<Box<dyn Write>>,
     frames: Receiver<Frame>,
     stop: Arc<AtomicBool>,
     /// Where states pass through; `None` if the system has no such memory.
@@ -31,7 +31,7 @@ pub(crate) struct Line {
 
 impl Line {
     /// Opens the line. When Kai closes its end or dies, the process ends at once, whatever it is doing.
-    pub(crate) fn open(input: Stdin, output: Stdout, memory: Option<File>) -> Self {
+    pub(crate) fn open(input: Stdin, output: impl Write + 'static, memory: Option<File>) -> Self {
         let (to, frames) = mpsc::sync_channel(WAITING);
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
@@ -39,7 +39,14 @@ impl Line {
             listen(&input, &to, &seen);
             std::process::exit(0);
         });
-        Self { output: BufWriter::new(output), frames, stop, memory }
+        Self { output: BufWriter::new(Box::new(output)), frames, stop, memory }
+    }
+
+    /// A line on which nobody says anything, for tests of what the worker says.
+    #[cfg(test)]
+    pub(crate) fn one_way(output: impl Write + 'static) -> Self {
+        let (_, frames) = mpsc::sync_channel(WAITING);
+        Self { output: BufWriter::new(Box::new(output)), frames, stop: Arc::default(), memory: None }
     }
 
     /// Tells Kai. If Kai is gone, so is this process in a moment.

@@ -3,7 +3,7 @@
 //! One worker serves all models and all conversations of a home, one question at a time. It is started by the first
 //! question and ends when nobody asked anything for a while.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ struct Shared {
     launch: Launch,
     states: Option<States>,
     worker: Arc<Mutex<Option<Worker>>>,
+    /// The file of the question that had the worker last. The worker has loaded this one, or is about to.
+    asked: std::sync::Mutex<Option<PathBuf>>,
     /// Somebody asked, so the worker is not idle.
     used: Arc<Notify>,
 }
@@ -52,8 +54,8 @@ pub struct Local {
 impl Engine {
     /// An engine whose states of prompts are kept in `states`, if that is given.
     pub fn new(launch: Launch, states: Option<States>) -> Self {
-        let shared = Shared { launch, states, worker: Arc::default(), used: Arc::default() };
-        Self { shared: Arc::new(shared) }
+        let (worker, asked, used) = (Arc::default(), std::sync::Mutex::default(), Arc::default());
+        Self { shared: Arc::new(Shared { launch, states, worker, asked, used }) }
     }
 
     /// The model in this file.
@@ -61,9 +63,24 @@ impl Engine {
         Box::new(LocalModel { engine: self.clone(), local })
     }
 
-    /// Ends the worker, so that its file can be deleted.
+    /// Ends the worker, after the question that it is answering.
     pub async fn end(&self) {
-        *self.shared.worker.lock().await = None;
+        let mut worker = self.shared.worker.lock().await;
+        finish(&mut worker).await;
+    }
+
+    /// Ends the worker if it has loaded this file, after the question that it is answering. With another file it is left
+    /// alone, and not waited for.
+    pub async fn end_of(&self, file: &Path) {
+        let is_asked = self.shared.asked.lock().is_ok_and(|asked| asked.as_deref() == Some(file));
+        if !is_asked {
+            return;
+        }
+        let mut worker = self.shared.worker.lock().await;
+        // Meanwhile there may have been a question to another model.
+        if worker.as_ref().is_some_and(|worker| worker.load.file == file) {
+            finish(&mut worker).await;
+        }
     }
 
     /// Asks the worker in a task of its own, so that a caller who goes away leaves it in order.
@@ -75,6 +92,9 @@ impl Engine {
                 worker = Arc::clone(&engine.shared.worker).lock_owned() => worker,
                 () = tell.closed() => return,
             };
+            if let Ok(mut asked) = engine.shared.asked.lock() {
+                *asked = Some(local.file.clone());
+            }
             engine.shared.used.notify_waiters();
             let mut turn = Asking { shared: Arc::clone(&engine.shared), worker, tell, local };
             turn.run(order).await;
@@ -105,8 +125,8 @@ impl Asking {
     async fn run(&mut self, order: Order) {
         if let Err(error) = self.conversation(order).await {
             if matches!(error, ModelError::Engine(_)) {
-                // Dropping it ends the process, whatever state it is in.
-                *self.worker = None;
+                // Whatever state it is in, it is of no use any more, and the next question needs its memory.
+                finish(&mut self.worker).await;
             }
             let _ = self.tell.send(Heard::Failed(Box::new(error)));
         }
@@ -116,16 +136,17 @@ impl Asking {
         self.ready().await?;
         let (states, tell) = (self.shared.states.clone(), self.tell.clone());
         let Some(worker) = self.worker.as_mut() else { return Err(ModelError::Engine(EngineTrouble::Hung)) };
-        let file = identity(&worker.load);
-        let name = |key: &str| format!("{file}-{key}");
-        worker.send(&order).await?;
+        let stops_within = worker.stops_within;
+        sent(worker.send(&order), &tell, stops_within).await?;
         loop {
             let Some(event) = next(worker, &tell).await? else { return worker.stop(states.as_ref()).await };
             match event {
                 Event::Reading { percent } => drop(tell.send(Heard::Reading(percent))),
                 Event::Text { text } => drop(tell.send(Heard::Text(text))),
-                Event::Wants { key } => worker.give(states.as_ref(), &name(&key)).await?,
-                Event::Keep { key, bytes } => worker.keep(states.as_ref(), &name(&key), bytes).await?,
+                Event::Wants { key } => {
+                    sent(worker.give(states.as_ref(), &key), &tell, stops_within).await?;
+                }
+                Event::Keep { key, bytes } => worker.keep(states.as_ref(), &key, bytes).await?,
                 Event::Done(done) => {
                     let _ = tell.send(Heard::Done(Box::new(done)));
                     return Ok(());
@@ -134,7 +155,8 @@ impl Asking {
                     let _ = tell.send(Heard::Preferred(margin));
                     return Ok(());
                 }
-                Event::Ready | Event::Stopped | Event::TooLong { .. } | Event::Failed(_) => {}
+                Event::Ready | Event::Writing | Event::Stopped | Event::TooLong { .. } | Event::Failed(_) => {
+                }
             }
         }
     }
@@ -147,7 +169,7 @@ impl Asking {
             return Ok(());
         }
         // The old one goes first: two models may not fit into memory.
-        *self.worker = None;
+        finish(&mut self.worker).await;
         if !load.file.is_file() {
             return Err(ModelError::Engine(EngineTrouble::NoFile));
         }
@@ -172,9 +194,16 @@ impl Asking {
                 // Somebody who has it is asking.
                 && let Ok(mut worker) = worker.try_lock()
             {
-                *worker = None;
+                finish(&mut worker).await;
             }
         });
+    }
+}
+
+/// Ends the worker, if there is one.
+async fn finish(worker: &mut Option<Worker>) {
+    if let Some(worker) = worker.take() {
+        worker.finish().await;
     }
 }
 
@@ -198,14 +227,20 @@ async fn next(worker: &mut Worker, tell: &mpsc::UnboundedSender<Heard>) -> Resul
     }
 }
 
-/// Tells states of different files apart, and those of the same file after it was exchanged.
-fn identity(load: &Load) -> String {
-    use std::os::unix::fs::MetadataExt;
-    let Load { file, window, .. } = load;
-    let about =
-        std::fs::metadata(file).map(|about| (about.len(), about.ino(), about.mtime())).unwrap_or_default();
-    let (length, inode, time) = about;
-    format!("{length:x}-{inode:x}-{time:x}-{window:x}")
+/// Sends something to the worker. When nobody waits for the answer any more, the worker may take as long as for a stop:
+/// after half a frame it would be of no use for the next question, and a frozen one takes nothing.
+async fn sent(
+    sending: impl Future<Output = Result<(), ModelError>>,
+    tell: &mpsc::UnboundedSender<Heard>,
+    stops_within: Duration,
+) -> Result<(), ModelError> {
+    tokio::pin!(sending);
+    tokio::select! {
+        biased;
+        taken = &mut sending => return taken,
+        () = tell.closed() => {}
+    }
+    timeout(stops_within, sending).await.unwrap_or(Err(ModelError::Engine(EngineTrouble::Hung)))
 }
 
 /// A model in a file, run by the engine.
@@ -279,5 +314,25 @@ impl Model for LocalModel {
 
     fn prefers<'a>(&'a self, request: &'a Request, answers: [&'a str; 2]) -> Option<Judging<'a>> {
         Some(Box::pin(self.weighed(request, answers)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_worker_never_takes_is_given_up_with_the_question() {
+        let (tell, heard) = mpsc::unbounded_channel();
+        let hung = ModelError::Engine(EngineTrouble::Hung);
+        let waiting = sent(std::future::pending(), &tell, Duration::ZERO);
+        tokio::pin!(waiting);
+        tokio::select! {
+            biased;
+            taken = &mut waiting => panic!("somebody still waits for the answer: {taken:?}"),
+            () = std::future::ready(()) => drop(heard),
+        }
+        assert_eq!(waiting.await, Err(hung));
+        assert_eq!(sent(std::future::ready(Ok(())), &tell, Duration::ZERO).await, Ok(()), "it was taken");
     }
 }

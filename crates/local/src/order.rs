@@ -50,6 +50,8 @@ pub(crate) enum Event {
     Text {
         text: String,
     },
+    /// It goes on writing. A sign of life, for what cannot be shown while it is written.
+    Writing,
     /// Asks for the kept state of the model after it read this beginning of a prompt.
     Wants {
         key: String,

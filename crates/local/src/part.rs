@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,8 +56,17 @@ pub(crate) fn beside(to: &Path) -> PathBuf {
 
 impl Part {
     /// Opens the part of this file, or begins one, and hashes what it holds. Only the owner can read it. The error is
-    /// `WouldBlock` while another download has it.
+    /// `WouldBlock` while another download has it, and if one ended at this very moment.
     pub(crate) fn open(to: &Path, abandoned: &Abandoned) -> io::Result<Self> {
+        Self::open_with(to, abandoned, lock)
+    }
+
+    /// The same with a lock of the caller's: a test ends another download just before the lock is taken.
+    pub(crate) fn open_with(
+        to: &Path,
+        abandoned: &Abandoned,
+        lock: impl FnOnce(&File) -> io::Result<()>,
+    ) -> io::Result<Self> {
         if let Some(folder) = to.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
@@ -67,7 +76,12 @@ impl Part {
         // A link that somebody left here would be written through.
         options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let file = options.open(&at)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        lock(&file)?;
+        // The download that had it may have ended after it was opened here. Then this is the finished file or a deleted
+        // one, and the caller opens again.
+        if !is_at(&file, &at)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let mut part = Self { file, hash: Sha256::new(), length: 0, at, to: to.to_owned() };
         (part.hash, part.length) = digest(&mut part.file, abandoned)?;
         Ok(part)
@@ -109,6 +123,20 @@ impl Part {
     /// Removes the part.
     pub(crate) fn remove(self) -> io::Result<()> {
         fs::remove_file(&self.at)
+    }
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from)
+}
+
+/// Whether this open file is still the one at this path.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let open = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (open.dev(), open.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The worker as Kai sees it: a process that is started, asked and ended.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -21,6 +22,7 @@ use crate::states::{Keeping, States};
 pub struct Launch {
     program: PathBuf,
     args: Vec<String>,
+    patience: Duration,
     stops_within: Duration,
 }
 
@@ -33,7 +35,7 @@ impl Launch {
     /// Another executable that calls [`work`](crate::work) when it is started like this.
     pub fn of<'a>(program: impl Into<PathBuf>, args: impl IntoIterator<Item = &'a str>) -> Self {
         let args = args.into_iter().map(str::to_owned).collect();
-        Self { program: program.into(), args, stops_within: STOPPING }
+        Self { program: program.into(), args, patience: SILENCE, stops_within: STOPPING }
     }
 
     /// The same with a worker that may take this long to stop, before it is ended and the next question starts another.
@@ -45,7 +47,7 @@ impl Launch {
 
 /// How long a model may take to load.
 const LOADING: Duration = Duration::from_mins(5);
-/// How long the worker may be silent before it counts as stuck. One step of reading takes a few seconds.
+/// How long the worker may say or take nothing before it counts as stuck. One step of reading takes a few seconds.
 const SILENCE: Duration = Duration::from_mins(2);
 /// How long a worker may take to stop. One that is in the middle of a step of reading does not hear of it in time; it is
 /// ended, and the next question starts another.
@@ -58,12 +60,16 @@ const LAST_WORDS: usize = 2_000;
 /// A worker with a loaded model. Dropping it ends the process.
 pub(crate) struct Worker {
     pub(crate) load: Load,
+    /// The identity of the file that it has loaded.
+    identity: String,
     child: Child,
     input: ChildStdin,
     /// What it says, read by a task of its own: waiting for the next frame can be given up at any time.
     frames: mpsc::Receiver<io::Result<Frame>>,
     errors: Option<ChildStderr>,
-    stops_within: Duration,
+    /// How long it may say or take nothing.
+    patience: Duration,
+    pub(crate) stops_within: Duration,
 }
 
 /// How many frames may wait. A state comes in pieces of a megabyte.
@@ -94,30 +100,40 @@ impl Worker {
         let pipes = (child.stdin.take(), child.stdout.take());
         let (Some(input), Some(output)) = pipes else { return Err(crashed("it has no pipes".to_owned())) };
         let errors = child.stderr.take();
-        let frames = listening(output);
-        let mut worker = Self { load, child, input, frames, errors, stops_within: launch.stops_within };
+        let (identity, frames) = (identity(&load), listening(output));
+        let (patience, stops_within) = (LOADING, launch.stops_within);
+        let mut worker = Self { load, identity, child, input, frames, errors, patience, stops_within };
         worker.send(&Order::Load(worker.load.clone())).await?;
-        match worker.next_within(LOADING).await? {
-            Event::Ready => Ok(worker),
-            _ => Err(crashed("it does not say that it is ready".to_owned())),
-        }
+        let Event::Ready = worker.next().await? else {
+            return Err(crashed("it does not say that it is ready".to_owned()));
+        };
+        worker.patience = launch.patience;
+        Ok(worker)
     }
 
     pub(crate) async fn send(&mut self, order: &Order) -> Result<(), ModelError> {
         let frame = Frame::json(order).map_err(|error| crashed(error.to_string()))?;
-        match frame.send(&mut self.input).await {
-            Ok(()) => Ok(()),
-            Err(_) => Err(self.ended().await),
+        self.pass(&frame).await
+    }
+
+    /// Passes a frame to the worker. A large one has to be taken before all of it is written, and a frozen worker takes
+    /// nothing.
+    async fn pass(&mut self, frame: &Frame) -> Result<(), ModelError> {
+        match timeout(self.patience, frame.send(&mut self.input)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(self.ended().await),
+            Err(_elapsed) => Err(ModelError::Engine(EngineTrouble::Hung)),
         }
+    }
+
+    /// The name under which the state with this key is kept. The same prompt has other states with other models.
+    fn name(&self, key: &str) -> String {
+        format!("{}-{key}", self.identity)
     }
 
     /// The next event.
     pub(crate) async fn next(&mut self) -> Result<Event, ModelError> {
-        self.next_within(SILENCE).await
-    }
-
-    async fn next_within(&mut self, patience: Duration) -> Result<Event, ModelError> {
-        match self.frame(patience).await?.parse() {
+        match self.frame().await?.parse() {
             Ok(Event::Failed(failed)) => Err(ModelError::Engine(trouble(failed))),
             Ok(Event::TooLong { window }) => Err(ModelError::TooLong { limit: Some(window) }),
             Ok(event) => Ok(event),
@@ -125,8 +141,8 @@ impl Worker {
         }
     }
 
-    async fn frame(&mut self, patience: Duration) -> Result<Frame, ModelError> {
-        match timeout(patience, self.frames.recv()).await {
+    async fn frame(&mut self) -> Result<Frame, ModelError> {
+        match timeout(self.patience, self.frames.recv()).await {
             Ok(Some(Ok(frame))) => Ok(frame),
             Ok(Some(Err(error))) if error.kind() == io::ErrorKind::InvalidData => {
                 Err(crashed(error.to_string()))
@@ -147,6 +163,13 @@ impl Worker {
         }
     }
 
+    /// Ends the process and waits until it is gone: only then its memory is free for another model.
+    pub(crate) async fn finish(mut self) {
+        if self.child.start_kill().is_ok() {
+            let _ = timeout(ENDING, self.child.wait()).await;
+        }
+    }
+
     async fn log_last_words(&mut self, status: ExitStatus) {
         let Some(mut errors) = self.errors.take() else { return };
         let mut said = Vec::new();
@@ -159,35 +182,37 @@ impl Worker {
     /// Stops what is under way and waits until the worker is ready for the next question. A worker that does not stop in
     /// time is of no use any more.
     pub(crate) async fn stop(&mut self, states: Option<&States>) -> Result<(), ModelError> {
+        let stopped = timeout(self.stops_within, self.quiet(states));
+        stopped.await.unwrap_or(Err(ModelError::Engine(EngineTrouble::Hung)))
+    }
+
+    async fn quiet(&mut self, states: Option<&States>) -> Result<(), ModelError> {
         self.send(&Order::Stop).await?;
-        let stops_within = self.stops_within;
-        let quiet = async {
-            loop {
-                match self.next().await {
-                    Ok(Event::Stopped | Event::Done(_) | Event::Preferred { .. })
-                    | Err(ModelError::TooLong { .. }) => return Ok(()),
-                    Ok(Event::Wants { .. }) => self.send(&Order::State { bytes: 0 }).await?,
-                    Ok(Event::Keep { key, bytes }) => self.keep(states, &key, bytes).await?,
-                    Ok(_) => {}
-                    Err(error) => return Err(error),
-                }
+        loop {
+            match self.next().await {
+                Ok(Event::Stopped | Event::Done(_) | Event::Preferred { .. })
+                | Err(ModelError::TooLong { .. }) => return Ok(()),
+                Ok(Event::Wants { .. }) => self.send(&Order::State { bytes: 0 }).await?,
+                Ok(Event::Keep { key, bytes }) => self.keep(states, &key, bytes).await?,
+                Ok(_) => {}
+                Err(error) => return Err(error),
             }
-        };
-        timeout(stops_within, quiet).await.unwrap_or(Err(ModelError::Engine(EngineTrouble::Hung)))
+        }
     }
 
     /// Receives a state and keeps it. What cannot be kept is read and thrown away: the worker sends it anyway.
     pub(crate) async fn keep(
         &mut self,
         states: Option<&States>,
-        name: &str,
+        key: &str,
         bytes: u64,
     ) -> Result<(), ModelError> {
-        let states = states.filter(|states| !states.has(name)).cloned();
-        let mut keeping: Option<Keeping> = states.as_ref().and_then(|states| states.begin(name, bytes).ok());
+        let name = self.name(key);
+        let states = states.filter(|states| !states.has(&name)).cloned();
+        let mut keeping: Option<Keeping> = states.as_ref().and_then(|states| states.begin(&name, bytes).ok());
         let mut left = bytes;
         while left > 0 {
-            let Frame::Raw(piece) = self.frame(SILENCE).await? else {
+            let Frame::Raw(piece) = self.frame().await? else {
                 return Err(crashed("words came where bytes were expected".to_owned()));
             };
             let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
@@ -204,9 +229,10 @@ impl Worker {
     }
 
     /// Sends a kept state, or says that there is none.
-    pub(crate) async fn give(&mut self, states: Option<&States>, name: &str) -> Result<(), ModelError> {
+    pub(crate) async fn give(&mut self, states: Option<&States>, key: &str) -> Result<(), ModelError> {
         let Some(states) = states.cloned() else { return self.send(&Order::State { bytes: 0 }).await };
-        let (from, wanted) = (states.clone(), name.to_owned());
+        let name = self.name(key);
+        let (from, wanted) = (states.clone(), name.clone());
         let Some(mut kept) = blocking(move || from.open(&wanted).ok()).await else {
             return self.send(&Order::State { bytes: 0 }).await;
         };
@@ -216,27 +242,29 @@ impl Worker {
                 let piece = kept.next();
                 Some((kept, piece))
             });
-            let Some((next, piece)) = read.await else { return self.spoiled(&states, name).await };
+            let Some((next, piece)) = read.await else { return self.spoiled(&states, &name).await };
             kept = next;
             match piece {
-                Ok(Some(piece)) => self.raw(piece).await?,
+                Ok(Some(piece)) => self.pass(&Frame::Raw(piece)).await?,
                 Ok(None) => return Ok(()),
-                Err(_) => return self.spoiled(&states, name).await,
+                Err(_) => return self.spoiled(&states, &name).await,
             }
         }
     }
 
     async fn spoiled(&mut self, states: &States, name: &str) -> Result<(), ModelError> {
         states.remove(name);
-        self.raw(vec![]).await
+        self.pass(&Frame::Raw(vec![])).await
     }
+}
 
-    async fn raw(&mut self, piece: Vec<u8>) -> Result<(), ModelError> {
-        match Frame::Raw(piece).send(&mut self.input).await {
-            Ok(()) => Ok(()),
-            Err(_) => Err(self.ended().await),
-        }
-    }
+/// Tells states of different files apart, and those of the same file after it was exchanged.
+fn identity(load: &Load) -> String {
+    let Load { file, window, .. } = load;
+    let about =
+        std::fs::metadata(file).map(|about| (about.len(), about.ino(), about.mtime())).unwrap_or_default();
+    let (length, inode, time) = about;
+    format!("{length:x}-{inode:x}-{time:x}-{window:x}")
 }
 
 /// Runs what touches the disk away from the async threads.
@@ -264,4 +292,69 @@ fn end_of(status: ExitStatus) -> ModelError {
         (Some(signal), _) => EngineTrouble::Crashed(format!("signal {signal}")),
         (None, code) => EngineTrouble::Crashed(format!("code {}", code.unwrap_or_default())),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::Path;
+
+    use kai_llm::Request;
+
+    use super::*;
+    use crate::frame::PIECE;
+
+    /// A worker that says this as soon as it runs, and takes nothing of what it is told.
+    fn deaf(folder: &Path, says: &[Frame]) -> Launch {
+        let file = folder.join("says");
+        let mut said = File::create(&file).unwrap();
+        Frame::json(&Event::Ready).unwrap().write(&mut said).unwrap();
+        for frame in says {
+            frame.write(&mut said).unwrap();
+        }
+        Launch::of("/bin/sh", ["-c", "cat \"$0\" && exec sleep 1000", file.to_str().unwrap()])
+    }
+
+    async fn started(launch: &Launch) -> Worker {
+        let load = Load { file: PathBuf::from("/no/model.gguf"), window: 1, threads: 1 };
+        Worker::start(launch, load).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_takes_nothing_counts_as_hung() {
+        let folder = tempfile::tempdir().unwrap();
+        let launch = Launch { patience: Duration::ZERO, ..deaf(folder.path(), &[]) };
+        let hung: Result<(), ModelError> = Err(ModelError::Engine(EngineTrouble::Hung));
+        // Neither fits into the pipe.
+        let answers = ["a".repeat(PIECE), String::new()];
+        let order = Order::Prefer { request: Request::default(), answers };
+        assert_eq!(started(&launch).await.send(&order).await, hung, "a question");
+        let piece = Frame::Raw(vec![0; PIECE]);
+        assert_eq!(started(&launch).await.pass(&piece).await, hung, "a piece of a state");
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_was_ended_takes_no_memory_from_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let worker = started(&deaf(folder.path(), &[])).await;
+        let process = Path::new("/proc").join(worker.child.id().unwrap().to_string());
+        assert!(process.exists());
+        worker.finish().await;
+        assert!(!process.exists(), "it is gone, and not only told to go");
+    }
+
+    #[tokio::test]
+    async fn a_state_that_comes_after_a_stop_is_kept_where_it_is_looked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let states = States::new(folder.path().join("states"), &[7; 32]);
+        let says = [
+            Frame::json(&Event::Keep { key: "k".to_owned(), bytes: 3 }).unwrap(),
+            Frame::Raw(b"abc".to_vec()),
+            Frame::json(&Event::Stopped).unwrap(),
+        ];
+        let launch = deaf(folder.path(), &says).stopping_within(Duration::MAX);
+        let mut worker = started(&launch).await;
+        worker.stop(Some(&states)).await.unwrap();
+        assert!(states.has(&worker.name("k")) && !states.has("k"));
+    }
 }

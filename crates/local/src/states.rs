@@ -7,7 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
@@ -17,6 +17,8 @@ use crate::frame::PIECE;
 /// How many states are kept, and how large they may be together. The oldest go first.
 const MOST: usize = 12;
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
+/// How long nothing was written to an unfinished state before it counts as left behind by a Kai that was killed.
+const LEFT_BEHIND: Duration = Duration::from_hours(1);
 const MAGIC: &[u8; 8] = b"kaistat1";
 const SALT: usize = 16;
 /// What sealing adds to a piece.
@@ -60,13 +62,16 @@ impl States {
     pub(crate) fn begin(&self, name: &str, bytes: u64) -> io::Result<Keeping> {
         fs::create_dir_all(&self.folder)?;
         let mut salt = vec![0; SALT];
-        getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
-        let path = self.path(name);
-        let part = path.with_extension("part");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
-        file.write_all(&[MAGIC, &salt[..], &bytes.to_le_bytes()].concat())?;
+        getrandom::fill(&mut salt).map_err(no_random)?;
+        // Another Kai of this home may keep the same state at the same time.
+        let part = self.folder.join(format!("{name}-{:016x}.part", getrandom::u64().map_err(no_random)?));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+        let head = [MAGIC, &salt[..], &bytes.to_le_bytes()].concat();
         let seal = Seal { cipher: self.cipher.clone(), salt, name: name.to_owned(), bytes };
-        Ok(Keeping { file, path, part, seal, number: 0, left: bytes })
+        let path = self.path(name);
+        let mut keeping = Keeping { file, path, part, seal, number: 0, left: bytes, is_finished: false };
+        keeping.file.write_all(&head)?;
+        Ok(keeping)
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -78,9 +83,14 @@ impl States {
         let _ = fs::remove_file(self.path(name));
     }
 
-    /// Deletes the oldest states beyond what is kept.
-    fn sweep(&self) -> io::Result<()> {
-        let mut files = listed(&self.folder);
+    /// Deletes what was left behind unfinished, and the oldest states beyond what is kept.
+    fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        for (written, _, part) in listed(&self.folder, "part") {
+            if now.duration_since(written).is_ok_and(|age| age > LEFT_BEHIND) {
+                let _ = fs::remove_file(part);
+            }
+        }
+        let mut files = listed(&self.folder, "state");
         files.sort_by_key(|(at, _, _)| std::cmp::Reverse(*at));
         let mut bytes = 0;
         for (number, (_, size, path)) in files.into_iter().enumerate() {
@@ -93,11 +103,11 @@ impl States {
     }
 }
 
-/// The files of a folder with their times and sizes.
-fn listed(folder: &Path) -> Vec<(SystemTime, u64, PathBuf)> {
+/// The files of a folder whose names end like this, with their times and sizes.
+fn listed(folder: &Path, ending: &str) -> Vec<(SystemTime, u64, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let states = entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "state"));
-    states
+    let files = entries.filter(|entry| entry.path().extension().is_some_and(|end| end == ending));
+    files
         .filter_map(|entry| {
             let about = entry.metadata().ok()?;
             Some((about.modified().ok()?, about.len(), entry.path()))
@@ -107,8 +117,8 @@ fn listed(folder: &Path) -> Vec<(SystemTime, u64, PathBuf)> {
 
 /// The time of the newest file, and a moment: the order of use needs no clock.
 fn modified_last(folder: &Path) -> SystemTime {
-    let newest = listed(folder).into_iter().map(|(at, _, _)| at).max();
-    newest.unwrap_or(SystemTime::UNIX_EPOCH) + std::time::Duration::from_millis(1)
+    let newest = listed(folder, "state").into_iter().map(|(at, _, _)| at).max();
+    newest.unwrap_or(SystemTime::UNIX_EPOCH) + Duration::from_millis(1)
 }
 
 /// Seals and opens the pieces of one file.
@@ -168,7 +178,7 @@ impl Kept {
     }
 }
 
-/// A state that is being kept.
+/// A state that is being kept. What of it was written is deleted if it is not finished.
 pub(crate) struct Keeping {
     file: File,
     path: PathBuf,
@@ -176,6 +186,15 @@ pub(crate) struct Keeping {
     seal: Seal,
     number: u64,
     left: u64,
+    is_finished: bool,
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = fs::remove_file(&self.part);
+        }
+    }
 }
 
 impl Keeping {
@@ -193,14 +212,21 @@ impl Keeping {
     }
 
     /// Makes it count, and deletes the oldest beyond what is kept.
-    pub(crate) fn finish(self, states: &States) -> io::Result<()> {
+    pub(crate) fn finish(mut self, states: &States) -> io::Result<()> {
         if self.left > 0 {
             return Err(spoiled());
         }
+        // It was written to just now.
+        let now = self.file.metadata()?.modified()?;
         self.file.set_modified(modified_last(&states.folder))?;
         fs::rename(&self.part, &self.path)?;
-        states.sweep()
+        self.is_finished = true;
+        states.sweep(now)
     }
+}
+
+fn no_random(error: getrandom::Error) -> io::Error {
+    io::Error::other(error.to_string())
 }
 
 fn spoiled() -> io::Error {
@@ -286,6 +312,31 @@ mod tests {
         assert_eq!(read(&states, "0").unwrap(), b"x");
         keep(&states, "new", b"x");
         assert!(states.has("0") && !states.has("1") && states.has("new"));
-        assert_eq!(listed(folder.path()).len(), MOST);
+        assert_eq!(listed(folder.path(), "state").len(), MOST);
+    }
+
+    #[test]
+    fn what_is_not_finished_does_not_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let states = States::new(folder.path(), &[7; 32]);
+        let (mut one, other) = (states.begin("a", 1).unwrap(), states.begin("a", 1).unwrap());
+        drop(other);
+        one.add(b"x").unwrap();
+        one.finish(&states).unwrap();
+        assert_eq!(
+            read(&states, "a").unwrap(),
+            b"x",
+            "two that keep the same state do not disturb each other"
+        );
+        assert!(listed(folder.path(), "part").is_empty());
+        // One was left behind by a Kai that was killed, and another Kai is writing the other one.
+        for (name, age) in [("left.part", 2 * LEFT_BEHIND), ("growing.part", LEFT_BEHIND / 2)] {
+            let file = File::create(folder.path().join(name)).unwrap();
+            file.set_modified(file.metadata().unwrap().modified().unwrap() - age).unwrap();
+        }
+        keep(&states, "b", b"x");
+        let parts: Vec<PathBuf> =
+            listed(folder.path(), "part").into_iter().map(|(_, _, path)| path).collect();
+        assert_eq!(parts, [folder.path().join("growing.part")]);
     }
 }

@@ -3,12 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use kai_llm::{Delta, EngineTrouble, Message, Model, ModelError, Request, Scale, ToolSpec};
 use kai_local::{Engine, Launch, Local, States};
+use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -103,6 +105,29 @@ fn signal(worker: u32, signal: Signal) {
     let _ = i32::try_from(worker).ok().and_then(Pid::from_raw).map(|pid| kill_process(pid, signal));
 }
 
+fn freeze() {
+    for worker in workers() {
+        signal(worker, Signal::STOP);
+    }
+}
+
+/// How many bytes this worker was told and has not read.
+fn unread(worker: u32) -> u64 {
+    let input = File::open(format!("/proc/{worker}/fd/0"));
+    input.ok().and_then(|input| ioctl_fionread(input).ok()).unwrap_or_default()
+}
+
+/// Waits until something is so.
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..3_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{what}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_answers_streams_stops_and_comes_back() {
     let Some(file) = tiny() else { return };
@@ -110,11 +135,13 @@ async fn a_model_answers_streams_stops_and_comes_back() {
     streams(&house).await;
     keeps_and_restores(&mut house).await;
     stops(&house).await;
+    ends_only_the_worker_of_a_file(&house).await;
     calls_only_what_exists(&house).await;
     weighs(&house).await;
     refuses_what_is_too_long(&house).await;
     outlives_its_worker(&house).await;
     ends_a_worker_that_does_not_stop(&mut house).await;
+    ends_a_worker_that_does_not_listen(&mut house).await;
     ends_when_idle(&mut house).await;
 }
 
@@ -189,6 +216,34 @@ async fn stops(house: &House) {
     assert_eq!(workers(), before);
 }
 
+async fn ends_only_the_worker_of_a_file(house: &House) {
+    let before = workers();
+    let model = house.model();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let hear = move |delta: Delta<'_>| {
+        if let Delta::Text(_) = delta {
+            freeze();
+            let _ = tell.send(());
+        }
+    };
+    let asked = request("You are a storyteller.", "Tell a very long story about the sea.");
+    let mut reply = model.reply(&asked, &hear);
+    tokio::select! {
+        reply = &mut reply => panic!("it was not frozen: {reply:?}"),
+        Some(()) = told.recv() => {}
+    }
+    // This question does not end, so whoever waited for it would wait for ever.
+    house.engine.end_of(Path::new("/another.gguf")).await;
+    for worker in &before {
+        signal(*worker, Signal::CONT);
+    }
+    drop(reply);
+    assert!(house.model().reply(&request("You are brief.", "Say hello."), &|_| ()).await.is_ok());
+    assert_eq!(workers(), before, "it still has the other file");
+    house.engine.end_of(&house.local.file).await;
+    until("the worker is still there", || workers().is_empty()).await;
+}
+
 async fn calls_only_what_exists(house: &House) {
     // This model knows no tools. It is made to write a call by being shown many.
     let id = kai_llm::CallId("1".to_owned());
@@ -256,7 +311,6 @@ async fn outlives_its_worker(house: &House) {
 
 async fn ends_a_worker_that_does_not_stop(house: &mut House) {
     house.engine = House::engine(&house.folder, Duration::ZERO);
-    let freeze = || workers().into_iter().for_each(|worker| signal(worker, Signal::STOP));
     drops_an_answer(house, freeze).await;
     assert!(
         house.model().reply(&request("You are brief.", "Say hello."), &|_| ()).await.is_ok(),
@@ -264,14 +318,23 @@ async fn ends_a_worker_that_does_not_stop(house: &mut House) {
     );
 }
 
+async fn ends_a_worker_that_does_not_listen(house: &mut House) {
+    house.engine = House::engine(&house.folder, Duration::ZERO);
+    let hello = request("You are brief.", "Say hello.");
+    assert!(house.model().reply(&hello, &|_| ()).await.is_ok());
+    freeze();
+    let (model, hear) = (house.model(), |_: Delta<'_>| ());
+    // This does not fit into the pipe.
+    let asked = request("You are brief.", &"word ".repeat(100_000));
+    tokio::select! {
+        reply = model.reply(&asked, &hear) => panic!("it was not frozen: {reply:?}"),
+        () = until("it is told nothing", || workers().into_iter().any(|worker| unread(worker) > 0)) => {}
+    }
+    assert!(house.model().reply(&hello, &|_| ()).await.is_ok(), "another one answers");
+}
+
 async fn ends_when_idle(house: &mut House) {
     house.local.idle = Duration::ZERO;
     assert!(house.model().reply(&request("You are brief.", "Say hello."), &|_| ()).await.is_ok());
-    for _ in 0..500 {
-        if workers().is_empty() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the worker is still there");
+    until("the worker is still there", || workers().is_empty()).await;
 }

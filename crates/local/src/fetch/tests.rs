@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::sync::{Arc, Mutex};
 
+use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -361,6 +362,66 @@ async fn a_download_waits_for_the_end_of_one_that_was_just_stopped() {
     let (got, ()) = tokio::join!(get(&wanted, &hub), lets_go);
     got.unwrap();
     assert_eq!(std::fs::read(&wanted.to).unwrap(), body);
+}
+
+/// Opens a pipe for writing as soon as somebody waits to read from it.
+async fn pipe_that_is_read(pipe: &Path) -> std::fs::File {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    for _ in 0..3_000 {
+        if let Ok(opened) = options.open(pipe) {
+            return opened;
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    panic!("nobody looked at the file");
+}
+
+/// The user stopped a download at 100 %. It puts the file into its place after the next download has looked there, and
+/// before that one gets at the part.
+#[tokio::test]
+async fn a_file_that_was_finished_meanwhile_is_not_fetched_again() {
+    let body = body();
+    for (name, syncs_folder) in [("it has ended", false), ("it still syncs the folder", true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (server, wanted) = (Server::of(&body, vec![]).await, wanted(&body, &folder));
+        let mut stopped = Part::open(&wanted.to, &Abandoned::default()).unwrap();
+        stopped.append(&body).unwrap();
+        // Whoever looks for the file waits at this pipe. So we are told, and the look finds no file.
+        mkfifoat(CWD, wanted.to.as_path(), Mode::RUSR | Mode::WUSR).unwrap();
+        let finishes = async {
+            let looked_at = pipe_that_is_read(&wanted.to).await;
+            std::fs::rename(part::beside(&wanted.to), &wanted.to).unwrap();
+            drop(looked_at);
+            syncs_folder.then_some(stopped)
+        };
+        let hub = server.hub();
+        let (got, _still_locked) = tokio::join!(get(&wanted, &hub), finishes);
+        got.expect(name);
+        assert_eq!(server.ranges(), [], "{name}: it was not fetched again");
+        assert_eq!(names(&wanted), ["m.gguf"], "{name}: no part is left");
+        assert_eq!(std::fs::read(&wanted.to).unwrap(), body, "{name}");
+    }
+}
+
+#[test]
+fn a_part_that_ends_while_it_is_opened_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("m.gguf");
+    let at = part::beside(&to);
+    for is_finished in [true, false] {
+        std::fs::write(&at, b"whole").unwrap();
+        let ends = |_: &std::fs::File| {
+            if is_finished { std::fs::rename(&at, &to) } else { std::fs::remove_file(&at) }
+        };
+        let opened = Part::open_with(&to, &Abandoned::default(), ends).map(|part| part.length());
+        let error = opened.expect_err("this file is no part any more");
+        assert!(matches!(FetchError::from(error), FetchError::Busy), "so it is tried again");
+        let new = Part::open(&to, &Abandoned::default()).unwrap();
+        assert_eq!(new.length(), 0);
+        new.remove().unwrap();
+    }
+    assert_eq!(std::fs::read(&to).unwrap(), b"whole", "the finished file was not touched");
 }
 
 #[test]
