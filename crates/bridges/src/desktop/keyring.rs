@@ -135,17 +135,29 @@ impl Session {
         CollectionProxy::builder(&self.bus).path(path).build().await
     }
 
-    /// The wallet of KDE that this keyring is, if it is one.
+    /// The wallet of KDE behind a collection, if KDE's wallets are this keyring. They may also run beside another
+    /// keyring, and KDE asks a person to create a wallet that it is told to open and does not know.
     async fn wallet(&self, collection: &CollectionProxy<'static>) -> zbus::Result<Option<Wallet>> {
         let bus = DBusProxy::new(&self.bus).await?;
+        let keyring = bus.get_name_owner(self.service.inner().destination().clone()).await?;
         for (service, path) in WALLETS {
-            if bus.name_has_owner(BusName::try_from(service)?).await? {
+            let owner = bus.get_name_owner(BusName::try_from(service)?).await;
+            if owner.is_ok_and(|owner| owner == keyring) {
                 let proxy = KWalletProxy::builder(&self.bus).destination(service).path(path).build().await?;
-                let name = collection.inner().path().as_str().rsplit('/').next().unwrap_or_default();
-                return Ok(Some(Wallet { proxy, name: name.to_owned() }));
+                let (names, label) = (proxy.wallets().await?, collection.label().await?);
+                let name = wallet_of(&names, &label, collection.inner().path().as_str());
+                return Ok(name.map(|name| Wallet { proxy, name }));
             }
         }
         Ok(None)
+    }
+
+    /// Makes KDE write the wallet behind a collection, if there is one.
+    async fn write_wallet(&self, collection: &CollectionProxy<'static>) -> zbus::Result<()> {
+        match self.wallet(collection).await? {
+            Some(wallet) => wallet.write().await,
+            None => Ok(()),
+        }
     }
 
     async fn item(&self, path: OwnedObjectPath) -> zbus::Result<ItemProxy<'static>> {
@@ -200,10 +212,8 @@ impl Session {
         let secret = Secret(self.path.clone(), vec![], value.to_vec(), "text/plain".to_owned());
         let (_, prompt) = collection.create_item(properties, &secret, true).await?;
         self.wait_for(prompt).await?;
-        if let Some(wallet) = self.wallet(collection).await? {
-            // If this fails, KDE still has the value, and writes it a few seconds later.
-            let _ = tokio::time::timeout(WRITING, wallet.write()).await;
-        }
+        // If this fails, KDE still has the value, and writes it a few seconds later.
+        let _ = tokio::time::timeout(WRITING, self.write_wallet(collection)).await;
         Ok(())
     }
 
@@ -223,7 +233,8 @@ impl Session {
     }
 }
 
-/// The services of KDE's wallets, newest first: their names and where they are asked.
+/// The services of KDE's wallets, newest first: their names and where they are asked. From KDE Frameworks 6.14 on, they
+/// are not the keyring: they pass what they are asked on to it (`ksecretd`), but not that it should write.
 const WALLETS: [(&str, &str); 2] =
     [("org.kde.kwalletd6", "/modules/kwalletd6"), ("org.kde.kwalletd5", "/modules/kwalletd5")];
 
@@ -237,10 +248,32 @@ impl Wallet {
     /// Makes KDE write the wallet to the disk now. By itself it does so after five seconds. If it crashes before, a lost
     /// key loses the whole store, and a lost note looks as if somebody had overwritten it.
     async fn write(&self) -> zbus::Result<()> {
+        // KDE has written a closed wallet already, and would ask a person to open it.
+        if !self.proxy.is_open(&self.name).await? {
+            return Ok(());
+        }
         let handle = self.proxy.open(&self.name, NO_WINDOW, KAI).await?;
         self.proxy.sync(handle, KAI).await?;
         self.proxy.close(handle, false, KAI).await.map(drop)
     }
+}
+
+/// The wallet behind the collection with this label at this path, among all wallets. Neither says its name for certain:
+/// the label leaves out the number of a second wallet of the same name, and the path has only ASCII letters, may end in
+/// a number of its own, and stays when the wallet is renamed. Pure.
+fn wallet_of(names: &[String], label: &str, path: &str) -> Option<String> {
+    let segment = path.rsplit('/').next().unwrap_or_default();
+    let exact = names.iter().find(|name| name.starts_with(label) && in_path(name) == segment);
+    exact.or_else(|| names.iter().find(|name| *name == label)).cloned()
+}
+
+/// A wallet's name as KDE writes it into a path. Pure.
+fn in_path(name: &str) -> String {
+    let written = |byte: u8| match byte {
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => char::from(byte).to_string(),
+        _ => format!("_{byte:02x}"),
+    };
+    name.bytes().map(written).collect()
 }
 
 const NO_WINDOW: i64 = 0;
@@ -311,10 +344,14 @@ trait Collection {
     ) -> zbus::Result<(OwnedObjectPath, OwnedObjectPath)>;
     #[zbus(property)]
     fn locked(&self) -> zbus::Result<bool>;
+    #[zbus(property)]
+    fn label(&self) -> zbus::Result<String>;
 }
 
 #[proxy(interface = "org.kde.KWallet")]
 trait KWallet {
+    #[zbus(name = "wallets")]
+    fn wallets(&self) -> zbus::Result<Vec<String>>;
     #[zbus(name = "isOpen")]
     fn is_open(&self, wallet: &str) -> zbus::Result<bool>;
     #[zbus(name = "open")]
@@ -339,4 +376,31 @@ trait Prompt {
     fn prompt(&self, window: &str) -> zbus::Result<()>;
     #[zbus(signal)]
     fn completed(&self, dismissed: bool, result: Variant<'_>) -> zbus::Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Labels and paths as kwalletd5 5.103 gave them to these wallets.
+    #[test]
+    fn a_wallet_is_known_by_its_label_and_its_path() {
+        let names = ["kdewallet", "My Kai", "My Kai__1_", "My_20Kai", "Tresor für Kai"].map(str::to_owned);
+        for (label, segment, expected) in [
+            ("kdewallet", "kdewallet", Some("kdewallet")),
+            ("Tresor für Kai", "Tresor_20f_c3_bcr_20Kai", Some("Tresor für Kai")),
+            ("My Kai", "My_20Kai", Some("My Kai")),
+            ("My Kai", "My_20Kai__1_", Some("My Kai__1_")),
+            ("My_20Kai", "My_20Kai0", Some("My_20Kai")),
+            // Renamed since KDE started.
+            ("Tresor für Kai", "kdewallet", Some("Tresor für Kai")),
+            ("", "kdewallet", Some("kdewallet")),
+            ("Login", "login", None),
+            ("", "login", None),
+        ] {
+            let path = format!("/org/freedesktop/secrets/collection/{segment}");
+            assert_eq!(wallet_of(&names, label, &path).as_deref(), expected, "{label:?} at {segment}");
+        }
+        assert_eq!(wallet_of(&[], "kdewallet", "/org/freedesktop/secrets/collection/kdewallet"), None);
+    }
 }

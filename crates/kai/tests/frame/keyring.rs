@@ -1,8 +1,9 @@
-//! The key in a real desktop keyring: GNOME's, on a session bus of its own.
+//! The key in a real desktop keyring: GNOME's and KDE's, each on a session bus of its own.
 
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::bus::Bus;
@@ -150,18 +151,20 @@ fn a_keyring_that_goes_away_makes_nothing_untrue(mut desktop: Desktop) {
     assert_eq!(log.matches("could not be noted beside the key").count(), 1, "{log}");
 }
 
-/// KDE's wallets on a bus of their own, opened as at a login.
+/// KDE's wallets on a bus of their own, of which one is the keyring, opened as at a login.
 struct Kde {
-    wallets: Child,
+    wallets: Wallets,
     bus: Bus,
+    wallet: &'static str,
 }
 
 impl Kde {
-    fn start() -> Self {
+    fn start(wallet: &'static str) -> Self {
         let bus = Bus::start();
-        let config = "[Wallet]\nFirst Use=false\nDefault Wallet=kdewallet\n[org.freedesktop.secrets]\napiEnabled=true\n";
-        std::fs::write(bus.home.path().join("kwalletrc"), config).unwrap();
-        let mut kde = Self { wallets: kwalletd(&bus), bus };
+        let config = format!(
+            "[Wallet]\nFirst Use=false\nDefault Wallet={wallet}\n[org.freedesktop.secrets]\napiEnabled=true\n"
+        );
+        let mut kde = Self { wallets: Wallets::start(&bus, &config), bus, wallet };
         kde.log_in();
         // A wallet that was just made is a keyring from the next login on.
         kde.log_out();
@@ -170,27 +173,42 @@ impl Kde {
     }
 
     fn log_out(&mut self) {
-        self.wallets.kill().unwrap();
-        self.wallets.wait().unwrap();
-        wait_for("the wallets to be gone", || !self.ask(&["org.kde.KWallet.wallets"]).contains("array"));
+        self.wallets.0.kill().unwrap();
+        self.wallets.0.wait().unwrap();
+        wait_for("the wallets to be gone", || !Wallets::answer(&self.bus));
     }
 
     fn log_in_again(&mut self) {
-        self.wallets = kwalletd(&self.bus);
+        self.wallets = Wallets(kwalletd(&self.bus));
         self.log_in();
     }
 
     fn log_in(&self) {
-        wait_for("the wallets", || self.ask(&["org.kde.KWallet.wallets"]).contains("array"));
+        wait_for("the wallets", || Wallets::answer(&self.bus));
         let hash = (1..=56).map(|byte| byte.to_string()).collect::<Vec<_>>().join(",");
-        self.ask(&["org.kde.KWallet.pamOpen", "string:kdewallet", &format!("array:byte:{hash}"), "int32:0"]);
-        let is_open = ["org.kde.KWallet.isOpen", "string:kdewallet"];
-        wait_for("the wallet to be open", || self.ask(&is_open).contains("true"));
+        let (wallet, hash) = (format!("string:{}", self.wallet), format!("array:byte:{hash}"));
+        Wallets::ask(&self.bus, &["org.kde.KWallet.pamOpen", &wallet, &hash, "int32:0"]);
+        let is_open = ["org.kde.KWallet.isOpen", &wallet];
+        wait_for("the wallet to be open", || Wallets::ask(&self.bus, &is_open).contains("true"));
+    }
+}
+
+/// The program that keeps KDE's wallets, ended when the test is over.
+struct Wallets(Child);
+
+impl Wallets {
+    fn start(bus: &Bus, config: &str) -> Self {
+        std::fs::write(bus.home.path().join("kwalletrc"), config).unwrap();
+        Self(kwalletd(bus))
     }
 
-    fn ask(&self, words: &[&str]) -> String {
+    fn answer(bus: &Bus) -> bool {
+        Self::ask(bus, &["org.kde.KWallet.wallets"]).contains("array")
+    }
+
+    fn ask(bus: &Bus, words: &[&str]) -> String {
         let asked = Command::new("dbus-send")
-            .env("DBUS_SESSION_BUS_ADDRESS", &self.bus.address)
+            .env("DBUS_SESSION_BUS_ADDRESS", &bus.address)
             .args(["--session", "--print-reply", "--dest=org.kde.kwalletd5", "/modules/kwalletd5"])
             .args(words)
             .output()
@@ -199,10 +217,10 @@ impl Kde {
     }
 }
 
-impl Drop for Kde {
+impl Drop for Wallets {
     fn drop(&mut self) {
-        drop(self.wallets.kill());
-        drop(self.wallets.wait());
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }
 
@@ -221,20 +239,102 @@ fn kwalletd(bus: &Bus) -> Child {
         .unwrap()
 }
 
-/// KDE says that an open wallet is locked, until somebody asks for it.
 #[test]
 fn kdes_wallet_keeps_the_key_and_the_note() {
-    let mut kde = Kde::start();
+    // The second one has another name in its path on the bus.
+    for wallet in ["kdewallet", "Tresor für Kai"] {
+        a_wallet_keeps_the_key_and_the_note(Kde::start(wallet));
+    }
+}
+
+/// KDE says that an open wallet is locked, until somebody asks for it.
+fn a_wallet_keeps_the_key_and_the_note(mut kde: Kde) {
     let home = Home::new();
     let stored = kde.bus.run(&home, &["tools", "call", "memory_store", r#"{"key": "a", "content": "b"}"#]);
     assert_eq!(stored.code, 0, "{stored:?}");
     // It writes by itself only after five seconds, and this is no orderly end.
     kde.log_out();
-    assert!(!std::fs::read_to_string(home.path().join("kai.key")).unwrap().contains("\"key\""));
+    let file = std::fs::read_to_string(home.path().join("kai.key")).unwrap();
+    assert!(!file.contains("\"key\""), "{}: the file only says where the key is: {file}", kde.wallet);
     kde.bus.run(&home, &["memory", "list"]).refused(3, "desktop keyring");
     kde.log_in_again();
-    assert_eq!(kde.bus.run(&home, &["memory", "list"]).out, "a  b\n");
+    assert_eq!(kde.bus.run(&home, &["memory", "list"]).out, "a  b\n", "{}", kde.wallet);
     let checked = kde.bus.run(&home, &["ledger", "verify"]);
-    assert!(checked.code == 0 && !checked.err.contains("cannot tell"), "{checked:?}");
+    assert!(checked.code == 0 && !checked.err.contains("cannot tell"), "{}: {checked:?}", kde.wallet);
     assert!(!home.path().join("kai.head").exists(), "the note lies in the wallet");
+}
+
+/// KDE would ask somebody to create a wallet with the name of the other keyring, again for each note.
+#[test]
+fn kdes_wallets_beside_another_keyring_are_left_alone() {
+    let desktop = Desktop::start();
+    let config = "[Wallet]\nFirst Use=false\n[org.freedesktop.secrets]\napiEnabled=false\n";
+    let _wallets = Wallets::start(&desktop.bus, config);
+    wait_for("the wallets", || Wallets::answer(&desktop.bus));
+    let (monitor, home) = (Monitor::start(&desktop.bus), Home::new());
+    for key in ["a", "b"] {
+        let call = format!(r#"{{"key": "{key}", "content": "c"}}"#);
+        let stored = desktop.run(&home, &["tools", "call", "memory_store", &call]);
+        assert_eq!(stored.code, 0, "{stored:?}");
+    }
+    let checked = desktop.run(&home, &["ledger", "verify"]);
+    assert!(checked.code == 0 && !checked.err.contains("cannot tell"), "{checked:?}");
+    assert_eq!(desktop.run(&home, &["status", "--json"]).json()["key"], "keyring");
+    let seen = monitor.seen(&desktop.bus);
+    assert!(seen.contains("member=CreateItem"), "the key and the notes cross the bus: {seen}");
+    assert!(!seen.contains("member=open"), "no wallet is opened: {seen}");
+}
+
+/// Everything that crosses a bus, as `dbus-monitor` writes it.
+struct Monitor {
+    program: Child,
+    file: PathBuf,
+}
+
+impl Monitor {
+    fn start(bus: &Bus) -> Self {
+        let file = bus.home.path().join("monitor");
+        let program = Command::new("dbus-monitor")
+            .args(["--address", &bus.address])
+            .stdin(Stdio::null())
+            .stdout(std::fs::File::create(&file).unwrap())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let monitor = Self { program, file };
+        wait_for("the monitor", || {
+            mark(bus, "kai.start");
+            monitor.written().contains("kai.start")
+        });
+        monitor
+    }
+
+    /// All that happened until now: the bus has an order, in which our mark is the last.
+    fn seen(&self, bus: &Bus) -> String {
+        mark(bus, "kai.end");
+        wait_for("the monitor to see it all", || self.written().contains("kai.end"));
+        self.written()
+    }
+
+    fn written(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.file).unwrap()).into_owned()
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        drop(self.program.kill());
+        drop(self.program.wait());
+    }
+}
+
+/// Asks the bus for this name, which nobody has.
+fn mark(bus: &Bus, name: &str) {
+    let asked = Command::new("dbus-send")
+        .env("DBUS_SESSION_BUS_ADDRESS", &bus.address)
+        .args(["--session", "--print-reply", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"])
+        .args(["org.freedesktop.DBus.NameHasOwner", &format!("string:{name}")])
+        .output()
+        .unwrap();
+    assert!(asked.status.success(), "{asked:?}");
 }
