@@ -299,6 +299,52 @@ async fn mails_that_are_numbered_anew_are_a_new_beginning() {
     assert_eq!(read["subject"], "Breakfast", "{read}");
 }
 
+/// Takes back the mails of an inbox from this number on, as a restored backup does: their numbers are given again.
+fn restore(world: &World, from: u32) {
+    world.servers.inbox(HOME, |inbox| {
+        inbox.letters.retain(|uid, _| *uid < from);
+        inbox.next = Some(from);
+    });
+}
+
+/// A backup keeps its UIDVALIDITY, and nothing in it comes after the mark.
+#[tokio::test]
+async fn an_inbox_that_was_restored_from_a_backup_is_a_new_beginning() {
+    let world = World::seeded().await;
+    let seeded = Polled { fresh: 0, more: false, seeded: true };
+    world.servers.deliver(HOME, letter("Dinner", "?"));
+    world.servers.deliver(HOME, letter("Lunch", "?"));
+    assert_eq!(world.poll().await.unwrap(), Polled { fresh: 2, ..NEWS });
+    restore(&world, 3);
+    assert_eq!(world.poll().await.unwrap(), seeded);
+    assert_eq!(world.subjects(), ["Dinner", "Lunch"], "what waits goes on waiting");
+    assert_eq!(world.poll().await.unwrap(), Polled { fresh: 0, ..NEWS }, "once is enough");
+    world.servers.deliver(HOME, letter("Breakfast", "?"));
+    assert_eq!(world.poll().await.unwrap(), NEWS);
+    assert_eq!(world.subjects(), ["Lunch", "Breakfast"], "number 3 is another mail now");
+    let kept = world.read(|tx| kept::newest(tx, Among::all(None), 9, |_| true));
+    let kept: Vec<&str> = kept.iter().map(|kept| kept.subject.as_written()).collect();
+    assert_eq!(kept, ["Lunch", "Breakfast"]);
+    let read = world.call("read_email", json!({"id": "1.7.3"})).await;
+    assert_eq!(read["subject"], "Breakfast", "{read}");
+}
+
+/// A server that went back may have been behind only for a while.
+#[tokio::test]
+async fn a_mail_that_comes_again_under_its_number_is_not_told_again() {
+    let world = World::seeded().await;
+    world.servers.deliver(HOME, letter("Dinner", "?"));
+    world.poll().await.unwrap();
+    let (result, _) = world.beat(vec![Says::text("Dinner?")]).await;
+    assert!(matches!(result, BeatResult::Ran(Outcome::Report(_))), "{result:?}");
+    restore(&world, 3);
+    assert!(world.poll().await.unwrap().seeded);
+    world.servers.deliver(HOME, letter("Dinner", "?"));
+    world.servers.deliver(HOME, letter("Lunch", "?"));
+    assert_eq!(world.poll().await.unwrap(), Polled { fresh: 2, ..NEWS });
+    assert_eq!(world.subjects(), ["Lunch"]);
+}
+
 #[tokio::test]
 async fn off_and_on_again_seeds_again_and_a_poll_meanwhile_stores_nothing() {
     let world = World::seeded().await;

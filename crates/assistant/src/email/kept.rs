@@ -49,7 +49,8 @@ impl Kept {
     }
 }
 
-/// Keeps a mail. Returns whether it is new here.
+/// Keeps a mail. Returns whether it is new here. Another mail that had its number makes room: a server whose backup was
+/// restored gives numbers again.
 pub(super) fn keep(
     tx: &Transaction<'_>,
     id: EmailId,
@@ -62,6 +63,18 @@ pub(super) fn keep(
     let beginning = Untrusted::new(header.beginning.line(PREVIEW));
     // A date in the future would stand above everything that arrives later.
     let received = header.received.min(now).as_millisecond();
+    tx.prepare_cached(
+        "DELETE FROM email_kept WHERE account = ?1 AND validity = ?2 AND uid = ?3
+             AND NOT (received = ?4 AND from_address = ?5 AND subject = ?6)",
+    )?
+    .execute(params![
+        id.account,
+        id.validity,
+        id.uid,
+        received,
+        address.as_written(),
+        subject.as_written()
+    ])?;
     let mut insert = tx.prepare_cached(
         "INSERT OR IGNORE INTO email_kept (account, validity, uid, from_name, from_address, spelling, subject, beginning,
                                            received, kept_at, bulk, seen)
@@ -272,7 +285,8 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
-    fn keeps(db: &Db, uid: u32, second: i64, subject: &str) {
+    /// Keeps a mail. Returns whether it is new.
+    fn keeps(db: &Db, uid: u32, second: i64, subject: &str) -> bool {
         let header = Header {
             uid,
             from: Mailbox { name: Untrusted::new("Müller"), address: Untrusted::new("mueller@post.test") },
@@ -283,7 +297,7 @@ mod tests {
             seen: false,
         };
         let id = EmailId { account: ACCOUNT, validity: 1, uid };
-        db.write_now(|tx| keep(tx, id, &header, at(9_000))).unwrap();
+        db.write_now(|tx| keep(tx, id, &header, at(9_000))).unwrap()
     }
 
     /// The numbers of the mails that a search finds, newest first.
@@ -364,6 +378,18 @@ mod tests {
         assert_eq!((words(), found(&db, "train", None, 9)), ((0, 0), vec![]));
         keeps(&db, 1, 10, "A train");
         assert_eq!(found(&db, "train", None, 9), [1], "its row is free again");
+    }
+
+    #[test]
+    fn a_number_that_is_given_again_is_another_mail() {
+        let db = home();
+        assert!(!keeps(&db, 3, 20, "The training begins"), "the same mail");
+        assert_eq!(found(&db, "training", None, 9), [3]);
+        assert!(keeps(&db, 3, 20, "A heron"));
+        assert_eq!((found(&db, "training", None, 9), found(&db, "heron", None, 9)), (vec![], vec![3]));
+        assert!(keeps(&db, 3, 21, "A heron"), "another one of that subject");
+        assert!(!keeps(&db, 3, 21, "A heron"));
+        assert_eq!(found(&db, "mueller@post.test", None, 9), [4, 3, 12, 2, 1], "nothing else made room");
     }
 
     /// A store from before the index: everything is found before, while and after it is indexed.

@@ -36,7 +36,7 @@ pub struct Polled {
     pub fresh: usize,
     /// The poll hit its limit, so the next tick polls again.
     pub more: bool,
-    /// This poll only marked where the inbox is: it was the first, or the server has numbered its mails anew.
+    /// This poll only marked where the inbox is: it was the first, or the mark before it means nothing any more.
     pub seeded: bool,
 }
 
@@ -183,7 +183,7 @@ fn outcome(
     }
     match look {
         Ok(look) => {
-            let seeded = asked.is_none_or(|asked| asked.validity != look.mark.validity);
+            let seeded = asked.is_none_or(|asked| is_void(asked, look.mark));
             if seeded && asked.is_some() {
                 tracing::warn!(
                     account = source.0,
@@ -201,10 +201,16 @@ fn outcome(
     }
 }
 
-/// What of a look counts: mails with numbers after the mark, each once. Without a mark, or if the mails were numbered
-/// anew, only where the inbox is.
+/// Whether a mark means nothing any more, now that the inbox is there: the server has numbered its mails anew, or has
+/// gone back to lower numbers, as one does whose backup was restored. Nothing would ever be after such a mark.
+fn is_void(asked: Mark, now: Mark) -> bool {
+    asked.validity != now.validity || now.uid < asked.uid
+}
+
+/// What of a look counts: mails with numbers after the mark, each once. Without a mark that means something, only where
+/// the inbox is.
 fn taken(look: Look, asked: Option<Mark>) -> Taken {
-    let Some(asked) = asked.filter(|asked| asked.validity == look.mark.validity) else {
+    let Some(asked) = asked.filter(|asked| !is_void(*asked, look.mark)) else {
         return Taken { mark: look.mark, fresh: vec![], more: false };
     };
     let mut fresh = look.mails;
@@ -213,7 +219,7 @@ fn taken(look: Look, asked: Option<Mark>) -> Taken {
     fresh.dedup_by_key(|mail| mail.uid);
     fresh.truncate(PER_POLL);
     // Without mails the mark may move over those that were deleted; with some it moves no further than the last.
-    let uid = fresh.last().map_or(look.mark.uid, |mail| mail.uid).max(asked.uid);
+    let uid = fresh.last().map_or(look.mark.uid, |mail| mail.uid);
     let more = look.more && !fresh.is_empty();
     Taken { mark: Mark { uid, ..look.mark }, fresh, more }
 }
@@ -237,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_came_after_the_mark_counts_and_the_mark_never_goes_back() {
+    fn only_what_came_after_the_mark_counts_and_the_mark_goes_back_only_with_the_inbox() {
         let at = |validity, uid| Mark { validity, uid };
         for (name, asked, mark, mails, more, expected, fresh, goes_on) in [
             ("a seed", None, at(1, 9), vec![8, 9], true, at(1, 9), vec![], false),
@@ -245,7 +251,8 @@ mod tests {
             ("nothing", Some(at(1, 5)), at(1, 5), vec![], false, at(1, 5), vec![], false),
             ("the last one again", Some(at(1, 5)), at(1, 5), vec![5], false, at(1, 5), vec![], false),
             ("deleted since", Some(at(1, 5)), at(1, 8), vec![], false, at(1, 8), vec![], false),
-            ("lower than before", Some(at(1, 5)), at(1, 3), vec![], false, at(1, 5), vec![], false),
+            ("gone back", Some(at(1, 5)), at(1, 3), vec![], false, at(1, 3), vec![], false),
+            ("gone back, with mails", Some(at(1, 5)), at(1, 3), vec![3, 6], true, at(1, 3), vec![], false),
             ("twice, unordered", Some(at(1, 5)), at(1, 9), vec![9, 6, 9], true, at(1, 9), vec![6, 9], true),
             ("more than it sent", Some(at(1, 5)), at(1, 99), vec![6], true, at(1, 6), vec![6], true),
             ("more of nothing", Some(at(1, 5)), at(1, 5), vec![], true, at(1, 5), vec![], false),

@@ -18,8 +18,8 @@ pub trait MailServers: Send + Sync {
     /// Signs in to both servers of an account and out again.
     fn check<'a>(&'a self, account: &'a Account) -> Asking<'a, ()>;
 
-    /// What arrived in the inbox after the mark, the oldest `most` of it. Without a mark, nothing but where the inbox
-    /// is now. Changes nothing on the server: what was unread stays unread.
+    /// What arrived in the inbox after the mark, the oldest `most` of it, or less if the rest cannot be had now.
+    /// Without a mark, nothing but where the inbox is now. Changes nothing on the server: what was unread stays unread.
     fn newer<'a>(&'a self, account: &'a Account, mark: Option<Mark>, most: usize) -> Asking<'a, Look>;
 
     /// A mail of the inbox in full; `None` if it is gone, or numbered anew.
@@ -51,9 +51,11 @@ pub struct Mark {
 /// What a look into the inbox showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// Where the inbox is after this look: with mails, the number of the last of them; otherwise the highest there is.
+    /// Where the inbox is after this look: with mails, the number of the last of them; with nothing new, the mark that
+    /// was asked about; without a mark, the highest there is. If it is lower than the mark that was asked about, that
+    /// mark lies beyond everything, as after a restored backup, and means nothing any more.
     pub mark: Mark,
-    /// Oldest first. Empty if the validity is not that of the mark that was asked about.
+    /// Oldest first. Empty if the mark that was asked about means nothing any more.
     pub mails: Vec<Header>,
     /// There are more after these.
     pub more: bool,

@@ -93,13 +93,17 @@ fn arrived(
     values: &Values,
     now: Timestamp,
 ) -> Result<(), DbError> {
-    let is_new = kept::keep(tx, id, header, now)?;
+    // A mail that comes again, because its server went back and forth, was told before.
+    if !kept::keep(tx, id, header, now)? {
+        return Ok(());
+    }
     if header.bulk && !values.on(&EMAIL_BULK_ENABLED) {
-        return if is_new { count_bulk(tx, id.account) } else { Ok(()) };
+        return count_bulk(tx, id.account);
     }
     let (entry, identity) = (Queued::of(id, header, values), id.identity());
     let origin = Origin { identity: &identity, phone: id.account, source: "" };
-    pending::push(tx, QUEUE, origin, &entry, Again::Skip)?;
+    // Whatever waits under this number is not that mail any more.
+    pending::push(tx, QUEUE, origin, &entry, Again::Renew)?;
     Ok(())
 }
 

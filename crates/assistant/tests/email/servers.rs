@@ -36,6 +36,8 @@ pub(crate) enum Mood {
 pub(crate) struct Inbox {
     pub(crate) validity: u32,
     pub(crate) letters: BTreeMap<u32, Letter>,
+    /// The number that the next mail gets, if the server says so.
+    pub(crate) next: Option<u32>,
     pub(crate) mood: Mood,
     /// The marks that it was asked with.
     pub(crate) asked: Vec<Option<Mark>>,
@@ -82,6 +84,7 @@ impl Servers {
             let uid = inbox.letters.keys().last().map_or(1, |last| last + 1);
             let header = Header { uid, ..letter.header.clone() };
             inbox.letters.insert(uid, Letter { header, ..letter });
+            inbox.next = inbox.next.map(|_| uid + 1);
             uid
         });
         let news = self.inbox(address, |inbox| Arc::clone(&inbox.news));
@@ -156,13 +159,14 @@ impl MailServers for Servers {
             Ok(self.inbox(&account.address, |inbox| {
                 let validity = inbox.validity;
                 let last = inbox.letters.keys().last().copied().unwrap_or_default();
-                let Some(mark) = mark.filter(|mark| mark.validity == validity) else {
+                let is_beyond = |mark: &Mark| inbox.next.is_some_and(|next| next <= mark.uid);
+                let Some(mark) = mark.filter(|mark| mark.validity == validity && !is_beyond(mark)) else {
                     return Look { mark: Mark { validity, uid: last }, mails: vec![], more: false };
                 };
                 let newer: Vec<Header> =
                     inbox.letters.range(mark.uid + 1..).map(|(_, letter)| letter.header.clone()).collect();
                 let mails: Vec<Header> = newer.iter().take(most).cloned().collect();
-                let uid = mails.last().map_or(last, |mail| mail.uid);
+                let uid = mails.last().map_or(mark.uid, |mail| mail.uid);
                 Look { mark: Mark { validity, uid }, more: newer.len() > mails.len(), mails }
             }))
         })

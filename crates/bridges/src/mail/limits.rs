@@ -17,6 +17,9 @@ pub struct Limits {
     pub answer: Duration,
     /// For its answer to a search.
     pub search: Duration,
+    /// For a look at what is new, from the connection on. What has arrived by then counts, so this has to end before
+    /// the poll that asked for the look gives up.
+    pub look: Duration,
     /// For everything that one call does, except watching.
     pub whole: Duration,
     /// For the command that prints a token.
@@ -40,6 +43,7 @@ impl Default for Limits {
             greeting: Duration::from_secs(30),
             answer: Duration::from_secs(30),
             search: Duration::from_mins(1),
+            look: Duration::from_secs(50),
             whole: Duration::from_mins(2),
             token: Duration::from_secs(40),
             idle: Duration::from_mins(25),

@@ -28,7 +28,7 @@ use kai_assistant::outbox::door::{ApprovedMail, SendError, Sending};
 use kai_assistant::outbox::mail::Mail as Outgoing;
 use kai_words::said;
 use rustls::ClientConfig;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use self::compose::{Composed, Readers, compose};
 use self::dial::Dial;
@@ -103,8 +103,9 @@ impl MailServers for Mail {
 
     fn newer<'a>(&'a self, account: &'a Account, mark: Option<Mark>, most: usize) -> Asking<'a, Look> {
         let look = async move {
+            let until = Instant::now() + self.dial.limits().look;
             let mut session = self.session(account).await?;
-            let look = session.newer(mark, most).await?;
+            let look = session.newer(mark, most, until).await?;
             session.close().await;
             Ok(look)
         };

@@ -6,6 +6,7 @@ mod desk;
 mod fate;
 mod kinds;
 mod liar;
+mod looking;
 mod proxy;
 mod reading;
 mod sending;

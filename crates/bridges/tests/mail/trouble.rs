@@ -15,7 +15,7 @@ use crate::liar::{Act, Liar};
 use crate::proxy::Proxy;
 
 /// Limits that a test can wait for.
-fn short() -> Limits {
+pub(crate) fn short() -> Limits {
     let moment = Duration::from_millis(700);
     Limits {
         connect: moment,
@@ -51,7 +51,7 @@ const SIGNED_IN: [Act; 5] =
     [HELLO, Hear, Say("+ go on\r\n"), Hear, Say("k1 OK [CAPABILITY IMAP4rev1] in\r\n")];
 
 /// Signed in, and this afterwards.
-fn then(acts: &[Act]) -> Vec<Act> {
+pub(crate) fn then(acts: &[Act]) -> Vec<Act> {
     SIGNED_IN.iter().chain(acts).cloned().collect()
 }
 
@@ -253,6 +253,15 @@ async fn a_server_that_cannot_push_or_is_gone_is_told_apart() {
         ("silent at the beginning", idling(&[Hang]), Why::Silent, 1),
         ("dead after a while", idling(&[Say("+ idling\r\n"), Hang]), Why::Silent, 1),
         ("gone", idling(&[Say("+ idling\r\n* 10 EXISTS\r\n* 9 EXISTS\r\n* 10 EXISTS\r\n")]), Why::Broken, 3),
+        // Two are deleted elsewhere, which leaves seven, and one arrives.
+        (
+            "fewer before",
+            idling(&[Say("+ idling\r\n* 3 EXPUNGE\r\n* 1 EXPUNGE\r\n* 8 EXISTS\r\n")]),
+            Why::Broken,
+            2,
+        ),
+        // One is deleted, and the server says what is left.
+        ("only fewer", idling(&[Say("+ idling\r\n* 3 EXPUNGE\r\n* 8 EXISTS\r\n")]), Why::Broken, 1),
         (
             "refreshed",
             idling(&[Say("+ idling\r\n"), Hear, Say("k4 OK done\r\n"), Hear, Say("k5 BAD x\r\n")]),

@@ -1,18 +1,17 @@
 //! Looks into the inbox: what is new, a mail in full, a search. It is opened with EXAMINE and read with PEEK, so that
 //! nothing on the server changes.
 
-use std::collections::BTreeMap;
-
 use kai_assistant::email::port::{Found, Header, Letter, Look, Mark, Why};
 use kai_assistant::untrusted::Untrusted;
+use tokio::time::{Instant, timeout_at};
 
 use super::super::headers::Headers;
 use super::super::mime::first_text;
 use super::super::text::{is_stub, text};
 use super::command::{Command, set};
-use super::listed::{BEGINS, ITEMS, LEAST, beginning, headers, listed};
+use super::listed::{BEGINS, ITEMS, LEAST, Listing, beginning, headers, listed};
 use super::reply::{Fetched, Reply};
-use super::search;
+use super::search::{self, Hits, Wanted};
 use super::session::Session;
 use super::structure::{Contents, Part};
 
@@ -20,7 +19,7 @@ use super::structure::{Contents, Part};
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Place {
     pub(super) validity: u32,
-    /// The number that the next mail gets.
+    /// The number that the next mail gets, if the server says so.
     next: Option<u32>,
     pub(super) exists: u32,
 }
@@ -31,6 +30,9 @@ const DETAILS: &str = "BODY.PEEK[HEADER.FIELDS (DATE MESSAGE-ID IN-REPLY-TO REFE
 /// How many bytes of a text part are read, and of all of them.
 const LONGEST_PART: u64 = 200 * 1024;
 const LONGEST_TEXT: u64 = 400 * 1024;
+/// How many mails one command asks about. Each command has the whole time for an answer, so a slow link has to carry
+/// no more than these in it.
+const BATCH: usize = 10;
 
 impl Session {
     /// Opens a mailbox to read it.
@@ -41,7 +43,8 @@ impl Session {
             Reply::Exists(count) => place.exists = count,
             Reply::Told(state) => {
                 place.validity = state.number("UIDVALIDITY").unwrap_or(place.validity);
-                place.next = state.number("UIDNEXT").or(place.next);
+                // No mail has the number 0.
+                place.next = state.number("UIDNEXT").filter(|next| *next > 0).or(place.next);
             }
             _ => {}
         });
@@ -49,93 +52,127 @@ impl Session {
         Ok(place)
     }
 
-    /// The highest number that a mail of the inbox has, or had.
-    async fn highest(&mut self, place: Place) -> Result<u32, Why> {
-        if let Some(next) = place.next {
-            return Ok(next.saturating_sub(1));
+    /// The highest number that a mail of the inbox has, or had. A server that says that it did not come as far as the
+    /// mark is asked for its last mail, too: its word alone must not bring everything again.
+    async fn highest(&mut self, place: Place, mark: Option<Mark>) -> Result<u32, Why> {
+        let said = place.next.map(|next| next.saturating_sub(1));
+        match said {
+            Some(said) if mark.is_none_or(|mark| mark.uid <= said) => Ok(said),
+            said => Ok(self.last_mail(place).await?.max(said.unwrap_or_default())),
         }
-        let mut highest = 0;
+    }
+
+    /// The number of the last mail; 0 if there is none.
+    async fn last_mail(&mut self, place: Place) -> Result<u32, Why> {
+        let mut last = 0;
         if place.exists > 0 {
-            let last = Command::new("UID FETCH * (UID)");
-            let told = self.run(last, |reply| {
+            let ask = Command::new("UID FETCH * (UID)");
+            let told = self.run(ask, |reply| {
                 if let Reply::Fetched(Fetched { uid: Some(uid), .. }) = reply {
-                    highest = highest.max(uid);
+                    last = last.max(uid);
                 }
             });
             told.await?.agreed()?;
         }
-        Ok(highest)
+        Ok(last)
     }
 
-    /// What arrived after the mark, the oldest `most` of it.
-    pub(in crate::mail) async fn newer(&mut self, mark: Option<Mark>, most: usize) -> Result<Look, Why> {
+    /// What arrived after the mark, the oldest `most` of it, as far as it comes until then.
+    pub(in crate::mail) async fn newer(
+        &mut self,
+        mark: Option<Mark>,
+        most: usize,
+        until: Instant,
+    ) -> Result<Look, Why> {
         let place = self.examine(b"INBOX").await?;
-        let highest = self.highest(place).await?;
-        let nothing =
-            Look { mark: Mark { validity: place.validity, uid: highest }, mails: vec![], more: false };
-        let Some(mark) = mark.filter(|mark| mark.validity == place.validity) else { return Ok(nothing) };
+        let nothing = |uid| Look { mark: Mark { validity: place.validity, uid }, mails: vec![], more: false };
+        let mark = mark.filter(|mark| mark.validity == place.validity);
+        let highest = self.highest(place, mark).await?;
+        // A server that does not say which number comes next may only have lost its last mails.
+        let is_beyond = |mark: &Mark| place.next.is_some() && highest < mark.uid;
+        let Some(mark) = mark.filter(|mark| !is_beyond(mark)) else { return Ok(nothing(highest)) };
         if place.exists == 0 || highest <= mark.uid {
-            return Ok(nothing);
+            return Ok(nothing(mark.uid));
         }
         let after = format!("UID SEARCH UID {}:*", mark.uid.saturating_add(1));
-        let mut uids = self.found(Command::new(&after).searches()).await?.map_err(Why::Refused)?;
-        // A server names its last mail even if its number is lower.
-        uids.retain(|uid| *uid > mark.uid);
+        let search = self.found(Command::new(&after).searches(), Wanted::After(mark.uid));
+        let mut uids = search.await?.map_err(Why::Refused)?;
         let more = uids.len() > most;
         uids.truncate(most);
-        let Some(last) = uids.last().copied() else { return Ok(nothing) };
-        let mails = self.headers(&uids).await?;
-        let mark = Mark { validity: place.validity, uid: last };
-        Ok(Look { mark, mails, more })
+        // A number that no mail was seen to have moves no mark: it would be beyond everything for good if it is wrong.
+        let Some(last) = uids.last().copied() else { return Ok(nothing(mark.uid)) };
+        let (mails, is_all) = self.arriving(&uids, until).await?;
+        let uid = mails.last().filter(|_| !is_all).map_or(last, |mail| mail.uid);
+        Ok(Look { mark: Mark { uid, ..mark }, mails, more: more || !is_all })
+    }
+
+    /// What a list shows of these mails, as far as it comes until then, and whether that is all. What came before a
+    /// trouble counts, or a slow link would never get through. Whoever asks for the rest meets the trouble first.
+    async fn arriving(&mut self, uids: &[u32], until: Instant) -> Result<(Vec<Header>, bool), Why> {
+        let mut listing = Listing::default();
+        let listed = timeout_at(until, self.gather(uids, &mut listing)).await.unwrap_or(Err(Why::Silent));
+        let Err(why) = listed else { return Ok((listing.all(), true)) };
+        let mails = listing.before(&why, uids);
+        if mails.is_empty() {
+            return Err(why);
+        }
+        tracing::debug!(?why, arrived = mails.len(), "a look for mail ended early");
+        Ok((mails, false))
     }
 
     /// The numbers that a search finds, in their order, or the words with which the server refuses it.
-    async fn found(&mut self, command: Command) -> Result<Result<Vec<u32>, Untrusted>, Why> {
-        let mut found = Vec::new();
+    async fn found(&mut self, command: Command, wanted: Wanted) -> Result<Result<Vec<u32>, Untrusted>, Why> {
+        let mut hits = Hits::of(wanted);
         let answer = self.run(command, |reply| {
             if let Reply::Found(uids) = reply {
-                found = uids;
+                hits.add(&uids);
             }
         });
         let answer = answer.await?;
         if !answer.is_ok() {
             return Ok(Err(Untrusted::new(answer.words)));
         }
-        found.sort_unstable();
-        found.dedup();
-        Ok(Ok(found))
+        Ok(Ok(hits.sorted()))
     }
 
-    /// What a list shows of these mails, in their order. A mail that the server cannot read holds up no other.
+    /// What a list shows of these mails, in their order.
     async fn headers(&mut self, uids: &[u32]) -> Result<Vec<Header>, Why> {
-        if uids.is_empty() {
-            return Ok(vec![]);
+        let mut listing = Listing::default();
+        self.gather(uids, &mut listing).await?;
+        Ok(listing.all())
+    }
+
+    async fn gather(&mut self, uids: &[u32], listing: &mut Listing) -> Result<(), Why> {
+        for batch in uids.chunks(BATCH) {
+            self.gather_batch(batch, listing).await?;
+            listing.told(batch.len());
         }
-        let mut known = BTreeMap::new();
-        if !self.list(uids, &format!("{ITEMS} {BEGINS}"), &mut known).await? {
-            let missing: Vec<u32> = uids.iter().copied().filter(|uid| !known.contains_key(uid)).collect();
-            for uid in missing {
-                if !self.list(&[uid], &format!("{ITEMS} {BEGINS}"), &mut known).await? {
-                    self.list(&[uid], LEAST, &mut known).await?;
-                }
+        Ok(())
+    }
+
+    /// Asks about a few mails. A mail that the server cannot read holds up no other.
+    async fn gather_batch(&mut self, uids: &[u32], listing: &mut Listing) -> Result<(), Why> {
+        let items = format!("{ITEMS} {BEGINS}");
+        if self.list(uids, &items, listing).await? {
+            return Ok(());
+        }
+        let missing: Vec<u32> = uids.iter().copied().filter(|uid| !listing.has(*uid)).collect();
+        for uid in missing {
+            if !self.list(&[uid], &items, listing).await? {
+                self.list(&[uid], LEAST, listing).await?;
             }
         }
-        Ok(uids.iter().filter_map(|uid| known.remove(uid)).collect())
+        Ok(())
     }
 
     /// Asks about mails. Returns whether the server told everything.
-    async fn list(
-        &mut self,
-        uids: &[u32],
-        items: &str,
-        known: &mut BTreeMap<u32, Header>,
-    ) -> Result<bool, Why> {
+    async fn list(&mut self, uids: &[u32], items: &str, listing: &mut Listing) -> Result<bool, Why> {
         let answer = self.run(Command::new(&format!("UID FETCH {} ({items})", set(uids))), |reply| {
             // Besides, servers tell of flags that others change.
             if let Reply::Fetched(fetched) = reply
                 && let Some(header) = listed(&fetched).filter(|header| uids.contains(&header.uid))
             {
-                known.entry(header.uid).or_insert(header);
+                listing.add(header);
             }
         });
         Ok(answer.await?.is_ok())
@@ -249,7 +286,7 @@ impl Session {
     }
 
     async fn searched(&mut self, words: &[String]) -> Result<Vec<u32>, Why> {
-        let refused = match self.found(search::command(words)).await? {
+        let refused = match self.found(search::command(words), Wanted::Newest).await? {
             Ok(found) => return Ok(found),
             Err(refused) => Why::Refused(refused),
         };
@@ -258,7 +295,7 @@ impl Session {
         if plain.is_empty() || plain == words {
             return Err(refused);
         }
-        self.found(search::command(&plain)).await?.map_err(Why::Refused)
+        self.found(search::command(&plain), Wanted::Newest).await?.map_err(Why::Refused)
     }
 }
 

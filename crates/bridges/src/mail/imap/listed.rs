@@ -1,8 +1,10 @@
 //! What lists show of a mail, from what its server told. Pure.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::fmt::strtime;
-use kai_assistant::email::port::{BEGINNING, Header};
+use kai_assistant::email::port::{BEGINNING, Header, Why};
 use kai_assistant::untrusted::Untrusted;
 
 use super::super::headers::Headers;
@@ -34,6 +36,46 @@ pub(in crate::mail) fn listed(fetched: &Fetched<'_>) -> Option<Header> {
         bulk: headers.is_bulk(),
         seen: fetched.seen,
     })
+}
+
+/// The mails of a list, as they arrive.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    known: BTreeMap<u32, Header>,
+    /// About so many of the mails that are asked about, the server has said all that it can.
+    told: usize,
+}
+
+impl Listing {
+    pub(super) fn add(&mut self, header: Header) {
+        self.known.entry(header.uid).or_insert(header);
+    }
+
+    pub(super) fn has(&self, uid: u32) -> bool {
+        self.known.contains_key(&uid)
+    }
+
+    /// Notes that the server has said all that it can about the next mails, so many of them.
+    pub(super) fn told(&mut self, count: usize) {
+        self.told += count;
+    }
+
+    /// The mails in their order.
+    pub(super) fn all(self) -> Vec<Header> {
+        self.known.into_values().collect()
+    }
+
+    /// The mails in their order that came before the trouble: none after the first that is missing, because a mark
+    /// would move over that one. Of an answer that makes no sense, nothing counts.
+    pub(super) fn before(mut self, why: &Why, uids: &[u32]) -> Vec<Header> {
+        let asked = uids.get(self.told..).unwrap_or_default();
+        let missing =
+            if *why == Why::Nonsense { asked.first() } else { asked.iter().find(|uid| !self.has(**uid)) };
+        if let Some(missing) = missing {
+            self.known.retain(|uid, _| uid < missing);
+        }
+        self.all()
+    }
 }
 
 /// The headers that were fetched, in one block. What a mail does not have comes as an empty line, which would end the
@@ -78,6 +120,32 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(moment(text), expected.map(|at| at.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_came_before_a_trouble_counts_up_to_the_first_that_is_missing() {
+        for (name, told, arrived, why, expected) in [
+            ("nothing", 0, vec![], Why::Broken, vec![]),
+            ("in order", 0, vec![2, 3], Why::Silent, vec![2, 3]),
+            ("with a gap", 0, vec![8, 5, 2], Why::Broken, vec![2]),
+            ("not the first", 0, vec![3, 5], Why::Broken, vec![]),
+            ("one that is gone", 2, vec![2, 5], Why::Broken, vec![2, 5]),
+            ("makes no sense", 2, vec![2, 3, 5], Why::Nonsense, vec![2, 3]),
+            ("makes no sense at once", 0, vec![2, 3, 5], Why::Nonsense, vec![]),
+            ("only the end is missing", 0, vec![2, 3, 5, 8], Why::Silent, vec![2, 3, 5, 8]),
+            ("told about all", 4, vec![2, 8], Why::Silent, vec![2, 8]),
+        ] {
+            let mut listing = Listing::default();
+            listing.told(told);
+            for uid in arrived {
+                let line = format!("* 1 FETCH (UID {uid})\r\n");
+                let Reply::Fetched(fetched) = Reply::read(line.as_bytes()) else { panic!() };
+                listing.add(listed(&fetched).unwrap());
+            }
+            let mails = listing.before(&why, &[2, 3, 5, 8]);
+            let uids: Vec<u32> = mails.iter().map(|mail| mail.uid).collect();
+            assert_eq!(uids, expected, "{name}");
         }
     }
 

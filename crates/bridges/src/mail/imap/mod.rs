@@ -2,8 +2,8 @@
 //!
 //! The walk of a look: `session` connects, signs in and sends a `command` → the server's lines become a `reply`, made
 //! of `value`s → `listed` makes the header of a list from it, and `structure` says which parts of a mail are its text →
-//! `inbox` puts them together; `search` has the words of a search. `watch` waits for news. `sent` keeps copies of what
-//! was sent.
+//! `inbox` puts them together; `search` has the words of a search and what it finds. `watch` waits for news. `sent`
+//! keeps copies of what was sent.
 
 mod command;
 mod inbox;

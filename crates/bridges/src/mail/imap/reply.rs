@@ -19,6 +19,8 @@ pub(in crate::mail) enum Reply<'a> {
     Capabilities(Vec<Cow<'a, str>>),
     /// How many mails the mailbox has now.
     Exists(u32),
+    /// A mail of the mailbox is gone, so it has one less now.
+    Expunged,
     Fetched(Fetched<'a>),
     /// The numbers that a search found.
     Found(Vec<u32>),
@@ -76,9 +78,6 @@ pub(in crate::mail) struct Mailbox<'a> {
     pub(super) name: Vec<u8>,
 }
 
-/// How many mails the list of one search may name.
-const MOST_FOUND: usize = 1_000_000;
-
 impl<'a> Reply<'a> {
     /// Reads a reply, with its literals. What was cut off or makes no sense is left out.
     pub(in crate::mail) fn read(bytes: &'a [u8]) -> Self {
@@ -117,6 +116,7 @@ fn counted<'a>(number: &[u8], reader: &mut Reader<'a>) -> Option<Reply<'a>> {
     let number = std::str::from_utf8(number).ok()?.parse().ok()?;
     match reader.word()?.to_ascii_uppercase().as_slice() {
         b"EXISTS" => Some(Reply::Exists(number)),
+        b"EXPUNGE" => Some(Reply::Expunged),
         b"FETCH" => Some(Reply::Fetched(fetched(reader))),
         _ => None,
     }
@@ -156,7 +156,7 @@ fn words(rest: &[u8]) -> Vec<Cow<'_, str>> {
 
 fn numbers(rest: &[u8]) -> Vec<u32> {
     let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse().ok();
-    rest.split(|byte| *byte == b' ').filter_map(number).take(MOST_FOUND).collect()
+    rest.split(|byte| *byte == b' ').filter_map(number).collect()
 }
 
 fn fetched<'a>(reader: &mut Reader<'a>) -> Fetched<'a> {
@@ -233,6 +233,9 @@ mod tests {
             ("* 23 EXISTS\r\n", Reply::Exists(23)),
             ("* 99999999999 EXISTS\r\n", Reply::Other),
             ("* 23 RECENT\r\n", Reply::Other),
+            ("* 23 EXPUNGE\r\n", Reply::Expunged),
+            ("* 3 expunge\r\n", Reply::Expunged),
+            ("* x EXPUNGE\r\n", Reply::Other),
             ("* SEARCH\r\n", Reply::Found(vec![])),
             ("* SEARCH 2 84 x 882\r\n", Reply::Found(vec![2, 84, 882])),
             ("+ go on\r\n", Reply::Continue(b"go on")),

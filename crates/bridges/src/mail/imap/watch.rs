@@ -34,13 +34,16 @@ impl Session {
         news: &(dyn Fn() + Send + Sync),
     ) -> Result<Next, Why> {
         self.allow_more();
-        let mut on = |reply: Reply<'_>| {
-            if let Reply::Exists(count) = reply {
+        let mut on = |reply: Reply<'_>| match reply {
+            Reply::Exists(count) => {
                 if count > *known {
                     news();
                 }
                 *known = count;
             }
+            // The server need not say how many are left. With the old count, the next arrivals would be no news.
+            Reply::Expunged => *known = known.saturating_sub(1),
+            _ => {}
         };
         self.next(tag, &mut on).await
     }
