@@ -19,7 +19,8 @@ use kai_assistant::gate::{Level, RunKind};
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::mcp::hub::{Hub, Status};
 use kai_assistant::mcp::port::{
-    Boxed, Connected, Connector, Launch, Link, LinkError, LinkEvent, Outcome, Progress, SigningIn, Transport,
+    Boxed, Connected, Connector, Launch, Link, LinkError, LinkEvent, Outcome, Progress, Secret, SigningIn,
+    Transport,
 };
 use kai_assistant::mcp::store::{self, NewServer, ToolSwitch};
 use kai_assistant::mcp::tools::FindTools;
@@ -29,7 +30,7 @@ use kai_assistant::toolbox::{EnabledBy, Entry, Toolbox};
 use kai_assistant::untrusted::Untrusted;
 use kai_llm::{Act, Message, Scripted};
 use serde_json::{Map, Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// A server in memory, which does as the test says.
@@ -39,12 +40,16 @@ struct Played {
     /// What the next attempts to connect bring; when it is empty, they succeed.
     refusals: Mutex<VecDeque<LinkError>>,
     connected: AtomicUsize,
+    /// Whether each attempt to connect came with the tokens of a sign-in.
+    with_tokens: Mutex<Vec<bool>>,
     /// How many connections are open.
     alive: AtomicUsize,
     called: Mutex<Vec<(String, Value)>>,
     answers: Mutex<VecDeque<Result<Outcome, LinkError>>>,
     events: Mutex<VecDeque<LinkEvent>>,
     happened: Notify,
+    /// How the next sign-ins end; when it is empty, the user signs in at once.
+    sign_ins: Mutex<VecDeque<oneshot::Receiver<Result<(), LinkError>>>>,
     /// Calls never end.
     hangs: Mutex<bool>,
 }
@@ -53,6 +58,13 @@ impl Played {
     fn happens(&self, event: LinkEvent) {
         self.events.lock().unwrap().push_back(event);
         self.happened.notify_one();
+    }
+
+    /// Begins a sign-in that ends when the test says how.
+    fn lasting_sign_in(&self) -> oneshot::Sender<Result<(), LinkError>> {
+        let (ends, ended) = oneshot::channel();
+        self.sign_ins.lock().unwrap().push_back(ended);
+        ends
     }
 }
 
@@ -68,9 +80,10 @@ impl Drop for PlayedLink {
 }
 
 impl Connector for Stagehand {
-    fn connect(&self, _: Launch) -> Boxed<'_, Result<Connected, LinkError>> {
-        Box::pin(async {
+    fn connect(&self, launch: Launch) -> Boxed<'_, Result<Connected, LinkError>> {
+        Box::pin(async move {
             self.0.connected.fetch_add(1, Ordering::SeqCst);
+            self.0.with_tokens.lock().unwrap().push(launch.tokens.is_some());
             if let Some(refusal) = self.0.refusals.lock().unwrap().pop_front() {
                 return Err(refusal);
             }
@@ -81,10 +94,19 @@ impl Connector for Stagehand {
         })
     }
 
-    fn sign_in(&self, _: Launch) -> Boxed<'_, Result<SigningIn, LinkError>> {
-        Box::pin(async {
-            Ok(SigningIn { url: "https://sign.test/".to_owned(), done: Box::pin(std::future::ready(Ok(()))) })
-        })
+    fn sign_in(&self, launch: Launch) -> Boxed<'_, Result<SigningIn, LinkError>> {
+        let lasting = self.0.sign_ins.lock().unwrap().pop_front();
+        let done = Box::pin(async move {
+            let how = match lasting {
+                Some(ended) => ended.await.unwrap_or(Err(LinkError::Silent)),
+                None => Ok(()),
+            };
+            if how.is_ok() {
+                (launch.keep_tokens)(Secret::new("{}"));
+            }
+            how
+        });
+        Box::pin(async { Ok(SigningIn { url: "https://sign.test/".to_owned(), done }) })
     }
 }
 
@@ -478,7 +500,71 @@ async fn a_new_connection_ends_the_old_one() {
     }
 }
 
-/// Signing in makes the hub connect again at once.
+fn refusal() -> LinkError {
+    LinkError::NotSignedIn { why: Untrusted::new("Not today") }
+}
+
+/// A sign-in says how it went itself: what came of an earlier one does not count.
+#[tokio::test(start_paused = true)]
+async fn a_sign_in_begins_anew_after_one_that_failed() {
+    let stage = Stage::with(&[]);
+    let (hub, server) = (&stage.hub, stage.server);
+    let (first, second) = (stage.played.lasting_sign_in(), stage.played.lasting_sign_in());
+    hub.sign_in(server).await.unwrap();
+    assert_eq!(hub.sign_in_page("srv").as_deref(), Some("https://sign.test/"));
+    first.send(Err(refusal())).unwrap();
+    until(hub, server, |status| *status == Status::Failed(refusal())).await;
+    assert_eq!((hub.sign_in_page("srv"), hub.is_signing_in(server)), (None, false));
+
+    hub.sign_in(server).await.unwrap();
+    assert_eq!(hub.status(server), Status::Failed(LinkError::SignIn));
+    assert!(hub.sign_in_page("srv").is_some() && hub.is_signing_in(server));
+    second.send(Ok(())).unwrap();
+    until(hub, server, |status| matches!(status, Status::Connected { .. })).await;
+    until(hub, server, |_| !hub.is_signing_in(server)).await;
+    assert_eq!(hub.sign_in_page("srv"), None);
+}
+
+/// Nothing that comes of an earlier sign-in takes away what a later one brought.
+#[tokio::test(start_paused = true)]
+async fn an_earlier_sign_in_fails_without_a_trace() {
+    let stage = Stage::with(&[]);
+    let (first, second) = (stage.played.lasting_sign_in(), stage.played.lasting_sign_in());
+    stage.hub.sign_in(stage.server).await.unwrap();
+    stage.hub.sign_in(stage.server).await.unwrap();
+    second.send(Ok(())).unwrap();
+    stage.hub.reach(stage.server).await.unwrap();
+    // It may have ended already.
+    drop(first.send(Err(refusal())));
+    // The clock stands until everybody has done what there is to do.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(matches!(stage.hub.status(stage.server), Status::Connected { .. }));
+}
+
+/// Nobody listens for an answer any more that nobody wants.
+#[tokio::test(start_paused = true)]
+async fn a_sign_in_ends_when_it_is_given_up_or_its_server_is_turned_off() {
+    let stage = Stage::with(&[]);
+    let (hub, server, stop) = (&stage.hub, stage.server, CancellationToken::new());
+    let (mut first, mut second) = (stage.played.lasting_sign_in(), stage.played.lasting_sign_in());
+    hub.sign_in(server).await.unwrap();
+    hub.end_sign_in(server);
+    assert_eq!((hub.sign_in_page("srv"), hub.is_signing_in(server)), (None, false));
+    first.closed().await;
+
+    let (keeping, told) = (hub.clone(), stop.clone());
+    let running = tokio::spawn(async move { keeping.run(told).await });
+    until(hub, server, |status| matches!(status, Status::Connected { .. })).await;
+    hub.sign_in(server).await.unwrap();
+    assert!(matches!(hub.status(server), Status::Connected { .. }), "it works as it is");
+    stage.db.write_now(|tx| store::set_enabled(tx, server, false)).unwrap();
+    second.closed().await;
+    until(hub, server, |_| !hub.is_signing_in(server)).await;
+    stop.cancel();
+    running.await.unwrap();
+}
+
+/// Signing in makes the hub connect again at once, once and with the new tokens.
 #[tokio::test(start_paused = true)]
 async fn after_signing_in_a_server_is_connected() {
     let stage = Stage::with(&[]);
@@ -491,6 +577,10 @@ async fn after_signing_in_a_server_is_connected() {
     let began = tokio::time::Instant::now();
     until(&stage.hub, stage.server, |status| matches!(status, Status::Connected { .. })).await;
     assert!(began.elapsed() < Duration::from_mins(1), "it did not wait for its next turn");
+    // Longer than it takes to notice that the store changed.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(stage.played.connected.load(Ordering::SeqCst), 2, "refused once, and connected once");
+    assert_eq!(*stage.played.with_tokens.lock().unwrap(), [false, true]);
     stop.cancel();
     running.await.unwrap();
 }

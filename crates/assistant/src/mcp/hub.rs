@@ -13,8 +13,11 @@ use serde_json::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use super::port::{Connected, Connector, Launch, Link, LinkError, LinkEvent, Outcome, Progress, Secret};
+use super::port::{
+    Boxed, Connected, Connector, Launch, Link, LinkError, LinkEvent, Outcome, Progress, Secret, SigningIn,
+};
 use super::{KnownTool, Server, ServerId, ToolText, store};
 use crate::db::{Db, DbError};
 use crate::lock::lock;
@@ -94,6 +97,19 @@ struct Slot {
     over: CancellationToken,
     /// Somebody listens to it and makes the connection again when it ends.
     is_kept: AtomicBool,
+    /// The sign-in that was begun last, until it is over.
+    sign_in: Mutex<Option<SignIn>>,
+    /// Tokens on their way into the store.
+    storing: TaskTracker,
+}
+
+/// A sign-in that has begun and is not over.
+struct SignIn {
+    /// The page on which the user signs in; `None` once the user is done there.
+    page: Option<String>,
+    /// Cancelled when nobody waits for it any more: another one was begun, or the user signed out. Under the lock of its
+    /// slot, it also tells whether the sign-in there is still this one.
+    over: CancellationToken,
 }
 
 impl Hub {
@@ -148,7 +164,7 @@ impl Hub {
     fn settle(&self, servers: &[Server], stop: &CancellationToken) {
         let mut slots = lock(&self.slots);
         slots.retain(|_, slot| {
-            let stays = servers.iter().any(|server| *server == slot.server && server.enabled);
+            let stays = servers.iter().any(|server| slot.leads_to(server) && server.enabled);
             if !stays {
                 slot.over.cancel();
             }
@@ -238,7 +254,7 @@ impl Hub {
             return Ok(Arc::clone(link));
         }
         self.set(slot, Status::Connecting);
-        let launch = self.launch(&slot.server).await?;
+        let launch = self.launch(slot).await?;
         let connecting = self.connector.connect(launch);
         let outcome = tokio::time::timeout(PATIENCE, connecting).await.unwrap_or(Err(LinkError::Silent));
         match outcome {
@@ -267,13 +283,15 @@ impl Hub {
         }
     }
 
-    async fn launch(&self, server: &Server) -> Result<Launch, CallError> {
-        let id = server.id;
+    async fn launch(&self, slot: &Slot) -> Result<Launch, CallError> {
+        // Who has just signed in connects with the new tokens.
+        slot.storing.wait().await;
+        let (server, id) = (&slot.server, slot.server.id);
         let hidden = self.db.read(move |tx| store::hidden(tx, id)).await?.ok_or(CallError::Off)?;
-        let db = self.db.clone();
+        let (db, storing) = (self.db.clone(), slot.storing.clone());
         let keep_tokens = Arc::new(move |tokens: Secret| {
             let db = db.clone();
-            tokio::task::spawn_blocking(move || {
+            storing.spawn_blocking(move || {
                 if let Err(error) = db.write_now(|tx| store::set_tokens(tx, id, Some(&tokens))) {
                     tracing::warn!(%error, "the tokens of an MCP server could not be stored");
                 }
@@ -333,23 +351,62 @@ impl Hub {
         Ok(outcome?)
     }
 
-    /// Begins signing in to a server. Returns the page on which the user does it; the rest happens by itself.
+    /// Begins signing in to a server. Returns the page on which the user does it; the rest happens by itself. An earlier
+    /// sign-in that is not over ends.
     pub async fn sign_in(&self, id: ServerId) -> Result<String, CallError> {
         let slot = self.slot(id).await?;
-        let signing_in = self.connector.sign_in(self.launch(&slot.server).await?).await?;
-        let hub = self.clone();
-        tokio::spawn(async move {
-            match signing_in.done.await {
-                Ok(()) => hub.reconnect(slot.server.id).await,
-                Err(error) => hub.set(&slot, Status::Failed(error)),
-            }
-        });
-        Ok(signing_in.url)
+        let SigningIn { url, done } = self.connector.sign_in(self.launch(&slot).await?).await?;
+        let over = slot.begin_sign_in(&url);
+        self.tell();
+        tokio::spawn(self.clone().finish_sign_in(slot, over, done));
+        Ok(url)
+    }
+
+    /// Waits until the user is done, and connects if that was a sign-in.
+    async fn finish_sign_in(
+        self,
+        slot: Arc<Slot>,
+        over: CancellationToken,
+        done: Boxed<'static, Result<(), LinkError>>,
+    ) {
+        let Some(outcome) = over.run_until_cancelled(done).await else { return };
+        if outcome.is_ok() {
+            slot.leave_page(&over);
+            self.reconnect(slot.server.id).await;
+            // How that went is the server's status.
+            drop(self.reach(slot.server.id).await);
+        }
+        slot.finish_sign_in(&over, outcome.err());
+        self.tell();
+    }
+
+    /// The page on which the user signs in to the server of this name, as long as somebody waits for that there.
+    pub fn sign_in_page(&self, name: &str) -> Option<String> {
+        let slots = lock(&self.slots);
+        // One that was just removed may have had the same name.
+        let mut named = slots.values().filter(|slot| slot.server.name == name);
+        named.find_map(|slot| lock(&slot.sign_in).as_ref().and_then(|sign_in| sign_in.page.clone()))
+    }
+
+    /// Whether a sign-in to this server has begun and is not over. It is over when the server's status says how it went.
+    pub fn is_signing_in(&self, id: ServerId) -> bool {
+        self.existing(id).is_some_and(|slot| lock(&slot.sign_in).is_some())
+    }
+
+    /// Ends the sign-in to a server, because the user signed out, turned the server off or removed it.
+    pub fn end_sign_in(&self, id: ServerId) {
+        if let Some(slot) = self.existing(id) {
+            slot.end_sign_in();
+            self.tell();
+        }
     }
 }
 
 impl Slot {
     fn to(server: Server, over: CancellationToken) -> Self {
+        let storing = TaskTracker::new();
+        // Only one that is closed can be waited for. It still takes more.
+        storing.close();
         Self {
             server,
             status: Mutex::new(Status::Idle),
@@ -358,6 +415,64 @@ impl Slot {
             anew: watch::Sender::default(),
             over,
             is_kept: AtomicBool::new(false),
+            sign_in: Mutex::default(),
+            storing,
+        }
+    }
+
+    /// Whether it leads to this server as it is now. Whoever signs in or out makes the connection anew, so this alone
+    /// needs no other slot.
+    fn leads_to(&self, server: &Server) -> bool {
+        *server == Server { signed_in: server.signed_in, ..self.server.clone() }
+    }
+
+    /// Notes a sign-in in place of any earlier one. Returns what is cancelled when nobody waits for it any more.
+    fn begin_sign_in(&self, page: &str) -> CancellationToken {
+        let over = self.over.child_token();
+        let new = SignIn { page: Some(page.to_owned()), over: over.clone() };
+        let mut sign_in = lock(&self.sign_in);
+        if let Some(earlier) = sign_in.replace(new) {
+            earlier.over.cancel();
+        }
+        // Whatever came of an earlier one does not count for this one.
+        self.fail_unless_connected(LinkError::SignIn);
+        over
+    }
+
+    /// The user is done on the page of this sign-in, which leads nowhere from now on.
+    fn leave_page(&self, over: &CancellationToken) {
+        let mut sign_in = lock(&self.sign_in);
+        if !over.is_cancelled()
+            && let Some(sign_in) = sign_in.as_mut()
+        {
+            sign_in.page = None;
+        }
+    }
+
+    /// This sign-in is over, and failed if there is a reason. That and the status change in one step for whoever waits.
+    fn finish_sign_in(&self, over: &CancellationToken, failed: Option<LinkError>) {
+        let mut sign_in = lock(&self.sign_in);
+        if over.is_cancelled() {
+            return;
+        }
+        *sign_in = None;
+        if let Some(why) = failed {
+            self.fail_unless_connected(why);
+        }
+    }
+
+    fn end_sign_in(&self) {
+        let mut sign_in = lock(&self.sign_in);
+        if let Some(ended) = sign_in.take() {
+            ended.over.cancel();
+        }
+    }
+
+    /// Notes that a sign-in is needed or failed, unless the server works without it.
+    fn fail_unless_connected(&self, why: LinkError) {
+        let mut status = lock(&self.status);
+        if !matches!(*status, Status::Connected { .. }) {
+            *status = Status::Failed(why);
         }
     }
 }

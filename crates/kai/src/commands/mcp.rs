@@ -7,7 +7,7 @@ use kai_assistant::mcp::import::{self, LeftOut, Unreadable};
 use kai_assistant::mcp::naming::is_server_name;
 use kai_assistant::mcp::port::{LinkError, Secret, Transport};
 use kai_assistant::mcp::store::{self, NewServer, RemovedServer, ToolSwitch};
-use kai_assistant::mcp::{KnownTool, Server, Standing};
+use kai_assistant::mcp::{KnownTool, Server, ServerId, Standing};
 use kai_words::{Said, said};
 use serde_json::Value;
 
@@ -53,6 +53,15 @@ async fn server(app: &App, name: &str) -> Result<Server, Failure> {
     let wanted = name.to_owned();
     let found = app.db.read(move |tx| store::named(tx, &wanted)).await?;
     found.ok_or_else(|| Failure::usage(said::mcp_no_server(name)).try_instead("kai mcp list"))
+}
+
+/// A server that is not turned off.
+async fn enabled(app: &App, name: &str) -> Result<Server, Failure> {
+    let server = server(app, name).await?;
+    if !server.enabled {
+        return Err(Failure::failed(said::mcp_server_off(name)).try_instead(format!("kai mcp enable {name}")));
+    }
+    Ok(server)
 }
 
 pub(crate) async fn list(app: &App) -> Result<Vec<ServerRow>, DbError> {
@@ -104,7 +113,8 @@ fn shown(status: &Status, enabled: bool) -> ServerStatus {
         Status::Idle => ServerStatus::Idle,
         Status::Connecting => ServerStatus::Connecting,
         Status::Connected { .. } => ServerStatus::Connected,
-        Status::Failed(LinkError::SignIn) => ServerStatus::SignIn,
+        // Whoever did not sign in can try again.
+        Status::Failed(LinkError::SignIn | LinkError::NotSignedIn { .. }) => ServerStatus::SignIn,
         Status::Failed(_) => ServerStatus::Error,
     }
 }
@@ -259,6 +269,9 @@ impl NotAgreed {
 pub(crate) async fn switch(app: &App, name: &str, on: bool) -> Result<ServerRow, Failure> {
     let id = server(app, name).await?.id;
     app.db.write(move |tx| store::set_enabled(tx, id, on)).await?;
+    if !on {
+        end_sign_in(app, id);
+    }
     listed(app, name).await
 }
 
@@ -285,10 +298,7 @@ pub(crate) async fn set_tool(
 /// Connects anew, and says what the server answers.
 pub(crate) async fn test(app: &App, name: &str) -> Result<ServerTest, Failure> {
     let hub = hub(app)?;
-    let server = server(app, name).await?;
-    if !server.enabled {
-        return Err(Failure::failed(said::mcp_server_off(name)).try_instead(format!("kai mcp enable {name}")));
-    }
+    let server = enabled(app, name).await?;
     hub.reconnect(server.id).await;
     let reached = hub.reach(server.id).await;
     let stderr = hub.stderr(server.id).await.iter().map(|line| line.line(LONGEST_LINE)).collect();
@@ -315,6 +325,7 @@ async fn remove(app: &App, name: &str) -> Result<String, Failure> {
 pub(crate) async fn remove_undoable(app: &App, name: &str) -> Result<RemovedServer, Failure> {
     let id = server(app, name).await?.id;
     let removed = app.db.write(move |tx| store::remove(tx, id)).await?;
+    end_sign_in(app, id);
     removed.ok_or_else(|| Failure::usage(said::mcp_no_server(name)))
 }
 
@@ -372,7 +383,22 @@ pub(crate) async fn begin_sign_in(app: &App, name: &str) -> Result<String, Failu
         return Err(Failure::failed(said::mcp_sign_in_needs_kai()).try_instead("kai serve"));
     }
     let url = hub.sign_in(server.id).await.map_err(|error| Failure::failed(error.said()))?;
-    if import::is_web_address(&url) { Ok(url) } else { Err(Failure::failed(said::mcp_bad_address(url))) }
+    if import::is_web_address(&url) {
+        return Ok(url);
+    }
+    hub.end_sign_in(server.id);
+    Err(Failure::failed(said::mcp_bad_address(url)))
+}
+
+/// The page of a sign-in that waits for the user. It is a link on our page, so it has to lead to the web.
+pub(crate) fn sign_in_page(app: &App, name: &str) -> Option<String> {
+    app.toolbox.servers()?.sign_in_page(name).filter(|url| import::is_web_address(url))
+}
+
+fn end_sign_in(app: &App, id: ServerId) {
+    if let Some(hub) = app.toolbox.servers() {
+        hub.end_sign_in(id);
+    }
 }
 
 /// Begins signing in to a server, and opens its page in the browser.
@@ -387,14 +413,20 @@ async fn sign_in(app: &App, name: &str) -> Result<SignInPage, Failure> {
 
 /// Waits until a sign-in that was begun is over, and says how the server is then.
 async fn signed_in(app: &App, name: &str) -> Result<ServerRow, Failure> {
-    let (hub, server) = (hub(app)?, server(app, name).await?);
-    let mut changes = hub.changes();
+    let (hub, id) = (hub(app)?, enabled(app, name).await?.id);
+    let (mut changes, mut stored) = (hub.changes(), app.db.changes());
     loop {
-        match hub.status(server.id) {
-            Status::Failed(LinkError::SignIn) | Status::Connecting | Status::Idle => {}
-            Status::Connected { .. } | Status::Failed(_) => return listed(app, name).await,
+        let is_over = !hub.is_signing_in(id) && hub.status(id) != Status::Connecting;
+        // Looked at last: a sign-in also ends because its server was removed or turned off, and that is what to say.
+        enabled(app, name).await?;
+        if is_over {
+            return listed(app, name).await;
         }
-        if changes.changed().await.is_err() {
+        let told = tokio::select! {
+            told = changes.changed() => told,
+            told = stored.changed() => told,
+        };
+        if told.is_err() {
             return listed(app, name).await;
         }
     }
@@ -402,6 +434,7 @@ async fn signed_in(app: &App, name: &str) -> Result<ServerRow, Failure> {
 
 pub(crate) async fn sign_out(app: &App, name: &str) -> Result<ServerRow, Failure> {
     let id = server(app, name).await?.id;
+    end_sign_in(app, id);
     app.db.write(move |tx| store::set_tokens(tx, id, None)).await?;
     if let Some(hub) = app.toolbox.servers() {
         hub.reconnect(id).await;

@@ -1,6 +1,6 @@
 //! An MCP server that is played in memory: as many tools as it is told, and a sign-in if it wants one.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use kai_assistant::mcp::ToolText;
@@ -9,6 +9,7 @@ use kai_assistant::mcp::port::{
 };
 use kai_assistant::untrusted::Untrusted;
 use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
 
 /// What the played server says and wants. Clones are the same server.
 #[derive(Clone, Default)]
@@ -18,6 +19,11 @@ pub(super) struct PlayedServer(Arc<Says>);
 struct Says {
     tools: Mutex<Vec<ToolText>>,
     wants_sign_in: AtomicBool,
+    /// Sign-ins last until the user is done; otherwise everybody signs in at once.
+    waits_for_the_user: AtomicBool,
+    /// How many sign-ins were begun, and how those end that still last.
+    begun: AtomicUsize,
+    lasting: Mutex<Vec<oneshot::Sender<Result<(), LinkError>>>>,
     /// The secrets that came with the last connection.
     secrets: Mutex<Vec<(String, String)>>,
 }
@@ -40,6 +46,26 @@ impl PlayedServer {
 
     pub(super) fn wants_sign_in(&self) {
         self.0.wants_sign_in.store(true, Ordering::SeqCst);
+    }
+
+    /// Sign-ins from now on last until the user is done.
+    pub(super) fn waits_for_the_user(&self) {
+        self.0.waits_for_the_user.store(true, Ordering::SeqCst);
+    }
+
+    /// The user has signed in on the newest page.
+    pub(super) fn user_signs_in(&self) {
+        self.ends(Ok(()));
+    }
+
+    /// The user has refused on the newest page.
+    pub(super) fn user_refuses(&self, why: &str) {
+        self.ends(Err(LinkError::NotSignedIn { why: Untrusted::new(why) }));
+    }
+
+    fn ends(&self, how: Result<(), LinkError>) {
+        let newest = self.0.lasting.lock().unwrap().pop().unwrap();
+        newest.send(how).unwrap();
     }
 
     pub(super) fn secrets(&self) -> Vec<(String, String)> {
@@ -65,11 +91,21 @@ impl Connector for PlayedServer {
     }
 
     fn sign_in(&self, launch: Launch) -> Boxed<'_, Result<SigningIn, LinkError>> {
+        let number = self.0.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        let (ends, ended) = oneshot::channel();
+        if self.0.waits_for_the_user.load(Ordering::SeqCst) {
+            self.0.lasting.lock().unwrap().push(ends);
+        } else {
+            ends.send(Ok(())).unwrap();
+        }
         let done = Box::pin(async move {
-            (launch.keep_tokens)(Secret::new("{}"));
-            Ok(())
+            let how = ended.await.unwrap_or(Err(LinkError::Silent));
+            if how.is_ok() {
+                (launch.keep_tokens)(Secret::new("{}"));
+            }
+            how
         });
-        Box::pin(async { Ok(SigningIn { url: "https://sign.test/in".to_owned(), done }) })
+        Box::pin(async move { Ok(SigningIn { url: format!("https://sign.test/{number}"), done }) })
     }
 }
 

@@ -5,6 +5,7 @@ use kai_words::Said;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kai_assistant::lock::lock;
@@ -16,6 +17,9 @@ use crate::call::ledger::LedgerCheck;
 use crate::call::mcp::Imported;
 use crate::call::models::ModelTest;
 
+/// How long a pasted list of MCP servers is kept while it waits to be added. It may contain secrets.
+const LIFE_OF_A_LIST: Duration = Duration::from_mins(15);
+
 /// State in memory that settings pages show.
 #[derive(Default)]
 pub(in crate::web) struct Ephemeral {
@@ -24,19 +28,18 @@ pub(in crate::web) struct Ephemeral {
     /// The models of the service that is being added or changed.
     listing: Mutex<Option<Listing>>,
     upload: Mutex<Option<Upload>>,
-    /// The last number assigned. Numbers are never reused, so a page that still shows an older file cannot import a
-    /// newer one.
-    uploads: AtomicU64,
+    /// The last number assigned to a file or a list. Numbers are never reused, so a page that still shows an older one
+    /// cannot import a newer one.
+    numbers: AtomicU64,
     checked: Mutex<Option<Checked>>,
     /// A pasted list of MCP servers, which waits to be added.
     servers: Mutex<Option<PastedServers>>,
-    /// The pages on which the user signs in to MCP servers, by the name of the server.
-    sign_ins: Mutex<BTreeMap<String, String>>,
 }
 
 /// A pasted list of MCP servers, and what of it would be added.
 #[derive(Debug, Clone)]
 pub(super) struct PastedServers {
+    pub(super) number: u64,
     pub(super) text: String,
     pub(super) plan: Imported,
 }
@@ -159,9 +162,13 @@ impl Ephemeral {
         lock(&self.upload).clone().filter(|upload| upload.number == number)
     }
 
+    fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Keeps this file and drops any earlier one; returns its number.
     pub(super) fn put_upload(&self, file: File) -> u64 {
-        let number = self.uploads.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.next_number();
         *lock(&self.upload) = Some(Upload { number, file });
         number
     }
@@ -180,21 +187,20 @@ impl Ephemeral {
         lock(&self.servers).clone()
     }
 
-    pub(super) fn keep_servers(&self, text: String, plan: Imported) {
-        *lock(&self.servers) = Some(PastedServers { text, plan });
+    /// Keeps this list for a while and drops any earlier one.
+    pub(super) fn keep_servers(self: &Arc<Self>, text: String, plan: Imported) {
+        let number = self.next_number();
+        *lock(&self.servers) = Some(PastedServers { number, text, plan });
+        let forgetting = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(LIFE_OF_A_LIST).await;
+            forgetting.take_servers(number);
+        });
     }
 
-    pub(super) fn take_servers(&self) -> Option<PastedServers> {
-        lock(&self.servers).take()
-    }
-
-    pub(super) fn begin_sign_in(&self, server: String, page: String) {
-        lock(&self.sign_ins).insert(server, page);
-    }
-
-    /// The page on which the user signs in to this server.
-    pub(super) fn signing_in(&self, server: &str) -> Option<String> {
-        lock(&self.sign_ins).get(server).cloned()
+    /// Removes the list and returns it; `None` if it has been replaced or removed.
+    pub(super) fn take_servers(&self, number: u64) -> Option<PastedServers> {
+        lock(&self.servers).take_if(|pasted| pasted.number == number)
     }
 
     pub(super) fn checked(&self) -> Option<Checked> {
@@ -211,5 +217,36 @@ impl Ephemeral {
 
     pub(super) fn end_check(&self, done: Checked) {
         *lock(&self.checked) = Some(done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Imported {
+        Imported { added: vec![], left_out: vec![], preview: true }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pasted_list_is_taken_by_its_number_and_expires() {
+        let ephemeral = Arc::new(Ephemeral::default());
+        let shown = || ephemeral.servers().map(|pasted| pasted.number);
+        ephemeral.keep_servers("first".to_owned(), plan());
+        let first = shown().unwrap();
+        tokio::time::sleep(LIFE_OF_A_LIST / 2).await;
+        ephemeral.keep_servers("second".to_owned(), plan());
+        let second = shown().unwrap();
+        assert!(ephemeral.take_servers(first).is_none(), "it was replaced");
+
+        tokio::time::sleep(LIFE_OF_A_LIST / 2 + Duration::from_secs(1)).await;
+        assert_eq!(shown(), Some(second), "the end of the first is not the end of the second");
+        tokio::time::sleep(LIFE_OF_A_LIST / 2).await;
+        assert_eq!(shown(), None);
+
+        ephemeral.keep_servers("third".to_owned(), plan());
+        let third = shown().unwrap();
+        assert_eq!(ephemeral.take_servers(third).map(|pasted| pasted.text).as_deref(), Some("third"));
+        assert!(ephemeral.take_servers(third).is_none(), "once");
     }
 }

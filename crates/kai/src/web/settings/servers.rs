@@ -115,7 +115,8 @@ fn acts(ctx: &PageContext<'_>, row: &ServerRow, is_open: bool) -> Markup {
         button(ctx, LIST, action, &Button { label, testid, class: "", fields: &fields })
     };
     let to = ctx.place.opening("server", (!is_open).then_some(&row.name));
-    let signing_in = ctx.web.ephemeral.signing_in(&row.name).filter(|_| row.status == ServerStatus::SignIn);
+    let signing_in =
+        mcp::sign_in_page(&ctx.web.app, &row.name).filter(|_| row.status == ServerStatus::SignIn);
     html! {
         a class="button" href=(format!("{to}#{LIST}")) data-show data-testid="mcp-tools" {
             (if is_open { lang.mcp_hide_tools() } else { lang.mcp_show_tools() })
@@ -320,9 +321,10 @@ fn importing(ctx: &PageContext<'_>) -> Markup {
         };
         return form(ctx, ADD, "/settings/mcp/preview", "fields", &content);
     };
-    let plan = &pasted.plan;
+    let (plan, number) = (&pasted.plan, pasted.number.to_string());
     let act = |label: &str, testid: &str, class: &str, yes: &str| {
-        button(ctx, ADD, "/settings/mcp/import", &Button { label, testid, class, fields: &[("yes", yes)] })
+        let fields = [("number", number.as_str()), ("yes", yes)];
+        button(ctx, ADD, "/settings/mcp/import", &Button { label, testid, class, fields: &fields })
     };
     html! {
         ul class="outcomes" data-testid="mcp-plan" {
@@ -434,24 +436,28 @@ async fn preview(form: Form) -> Response {
     form.answer(done)
 }
 
-/// Adds what was shown, or forgets it.
+/// Adds what this page showed, or forgets it.
 async fn import(headers: HeaderMap, form: Form) -> Response {
-    let pasted = form.web.ephemeral.take_servers();
-    let done = match pasted.filter(|_| form.field("yes") == "yes") {
-        Some(pasted) => mcp::import(form.app(), &pasted.text, false).await.map(drop),
-        None => Ok(()),
-    };
-    match done {
+    match add_pasted(&form).await {
         Ok(()) => reply::done(&headers, &format!("/settings/mcp#{LIST}")),
         Err(failure) => form.refuse(failure),
     }
 }
 
-/// Begins signing in; the card then links to the page on which the user does it.
+async fn add_pasted(form: &Form) -> Result<(), Failure> {
+    let number = form.field("number").parse().unwrap_or_default();
+    let pasted = form.web.ephemeral.take_servers(number);
+    if form.field("yes") != "yes" {
+        return Ok(());
+    }
+    // Another tab may have pasted another list, whose programs nobody has seen here.
+    let pasted = pasted.ok_or_else(|| Failure::failed(said::mcp_list_gone()))?;
+    mcp::import(form.app(), &pasted.text, false).await.map(drop)
+}
+
+/// Begins signing in; the card then links to the page on which the user does it, as long as somebody waits there.
 async fn sign_in(form: Form) -> Response {
-    let server = form.field("server").to_owned();
-    let begun = mcp::begin_sign_in(form.app(), &server).await;
-    let begun = begun.map(|url| form.web.ephemeral.begin_sign_in(server, url));
+    let begun = mcp::begin_sign_in(form.app(), form.field("server")).await;
     form.answer(begun)
 }
 

@@ -98,7 +98,6 @@ impl House {
     }
 
     /// Waits for what happens beside the page.
-    #[cfg(feature = "foss")]
     pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
