@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::MIGRATIONS;
+use kai_assistant::access::Access;
 use kai_assistant::clock::{Clock, ManualClock};
 use kai_assistant::db::{Db, DbError};
 use kai_assistant::drafts::CheckDrafts;
@@ -310,11 +311,12 @@ fn told(heard: Heard) -> (SourceId, Heard) {
     let bare = |post: Post| Post { id: post.id.key(), ..post };
     match heard {
         Heard::Posted(post) => (post.id.source(), Heard::Posted(Box::new(bare(*post)))),
+        Heard::Standing(post) => (post.id.source(), Heard::Standing(Box::new(bare(*post)))),
         Heard::Closed(id) => (id.source(), Heard::Closed(id.key())),
         Heard::Bound { standing } => {
             (PIXEL, Heard::Bound { standing: standing.into_iter().map(bare).collect() })
         }
-        other => (PIXEL, other),
+        other @ Heard::Unbound(_) => (PIXEL, other),
     }
 }
 
@@ -742,6 +744,55 @@ async fn a_reply_that_would_reach_nobody_or_someone_else_fails_with_the_reason()
         world.door.tap(send(&failed)).await.unwrap();
         assert_eq!(world.pixel.did(), [Did::Reply("r3".to_owned(), "Yes".to_owned())], "{name}, and again");
     }
+}
+
+/// The phone was away, and the user may have cleared the chat there. It drops what comes with an old id and says nothing.
+#[tokio::test]
+async fn a_reply_to_what_the_phone_may_no_longer_show_fails_until_the_phone_tells_of_it_again() {
+    let lost = || Heard::Unbound(Access::Silent("The phone is away.".into()));
+    let bound = |standing: Vec<Post>| Heard::Bound { standing };
+    let again = || chat("Alice", "Dinner?", Some("r2"));
+    let late = || Heard::Standing(Box::new(again()));
+    for (name, away, back) in [
+        ("cleared there", vec![lost(), bound(vec![])], vec![bound(vec![again()])]),
+        ("told late", vec![lost(), bound(vec![])], vec![late()]),
+        ("the old connection was replaced", vec![bound(vec![])], vec![late()]),
+        ("it has not told yet what it shows", vec![lost()], vec![bound(vec![again()])]),
+    ] {
+        let world = world().await;
+        world.hear(bound(vec![])).await;
+        world.show("Alice", "Dinner?", Some("r1")).await;
+        let draft = world.drafted("Yes").await;
+        for heard in away {
+            world.hear(heard).await;
+        }
+        let failed = world.door.tap(send(&draft)).await.unwrap();
+        assert!(
+            matches!(&failed.status, Status::Failed(why) if why.to_string().contains("no longer on the phone")),
+            "{name}: {failed:?}"
+        );
+        assert_eq!(world.pixel.did(), [], "{name}");
+        for heard in back {
+            world.hear(heard).await;
+        }
+        let sent = world.door.tap(send(&failed)).await.unwrap();
+        assert_eq!(sent.status, Status::Sent(Said::default()), "{name}");
+        assert_eq!(world.pixel.did(), [Did::Reply("r2".to_owned(), "Yes".to_owned())], "{name}");
+    }
+}
+
+/// The heartbeat has not told of it yet, so the queue has it as it came.
+#[tokio::test]
+async fn an_old_reply_id_is_not_taken_from_the_queue() {
+    let world = world().await;
+    world.hear(Heard::Bound { standing: vec![] }).await;
+    world.show("Alice", "Dinner?", Some("r1")).await;
+    let draft = world.drafted("Yes").await;
+    world.clock.advance(SignedDuration::from_hours(23));
+    world.hear(Heard::Bound { standing: vec![] }).await;
+    world.clock.advance(SignedDuration::from_hours(2));
+    let failed = world.door.tap(send(&draft)).await.unwrap();
+    assert_eq!((failed.status.state().as_str(), world.pixel.did()), ("FAILED", vec![]));
 }
 
 /// The phone takes each id once and says nothing about a second time.

@@ -138,10 +138,10 @@ fn names(record: &Record) -> (String, String) {
 
 /// The notification, if it is still on a paired phone and offers a reply.
 fn shown(tx: &Transaction<'_>, id: &NotificationId, now: Timestamp) -> Result<Option<Record>, DbError> {
-    if id.source().is_here() || !store::is_shown(tx, id)? {
+    if id.source().is_here() {
         return Ok(None);
     }
-    Ok(store::find(tx, id, now)?.filter(|record| record.reply_id.is_some()))
+    Ok(store::on_screen(tx, id, now)?.filter(|record| record.reply_id.is_some()))
 }
 
 /// The user's own answer to a notification.
@@ -161,9 +161,14 @@ pub(super) fn own(
     Ok(reply(&record, body, &Run::BY_HAND))
 }
 
-/// How the notification with that id can be answered now, for the outbox's door.
+/// How the notification with that id can be answered now, for the outbox's door. A phone that has connected again takes
+/// old ids and drops the answer, so until it has told what it shows, nothing on it can be answered.
 pub fn answerable(tx: &Transaction<'_>, id: &str, now: Timestamp) -> Result<Option<Answerable>, DbError> {
-    let Some(record) = shown(tx, &NotificationId::new(id), now)? else { return Ok(None) };
+    let id = NotificationId::new(id);
+    if store::is_away(tx, id.source())? {
+        return Ok(None);
+    }
+    let Some(record) = shown(tx, &id, now)? else { return Ok(None) };
     let (app, conversation) = names(&record);
     Ok(record.reply_id.map(|reply_id| Answerable { reply_id, app, conversation }))
 }

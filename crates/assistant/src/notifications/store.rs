@@ -335,6 +335,9 @@ pub(super) fn alive(now: Timestamp) -> (i64, i64) {
 
 fn bound(tx: &Transaction<'_>, source: SourceId, sync: &mut Sync, at: Timestamp) -> Result<(), DbError> {
     sweep(tx, at)?;
+    if !source.is_here() {
+        forget_reply_ids(tx, source)?;
+    }
     let now = at.as_millisecond();
     if let (true, Some(began)) = (sync.listening, last_alive(sync)) {
         // The previous listener was killed and could not report that it stopped.
@@ -346,6 +349,16 @@ fn bound(tx: &Transaction<'_>, source: SourceId, sync: &mut Sync, at: Timestamp)
     sync.last_attempt_at = Some(now);
     sync.last_sync_at = Some(now);
     sync.last_error = None;
+    Ok(())
+}
+
+/// Forgets by which ids a phone's notifications can be answered. A phone that gets an id that no longer works says
+/// nothing. What it still shows after it connected, it tells with a new id, some of it late; so what is missing may still
+/// be there, and is not closed.
+fn forget_reply_ids(tx: &Transaction<'_>, source: SourceId) -> Result<(), DbError> {
+    let sql = "UPDATE notifications SET record = json_remove(record, '$.reply_id')
+               WHERE source = ?1 AND json_extract(record, '$.reply_id') IS NOT NULL";
+    tx.prepare_cached(sql)?.execute([source])?;
     Ok(())
 }
 
@@ -407,6 +420,12 @@ pub fn sync(tx: &Transaction<'_>, source: SourceId) -> Result<Sync, DbError> {
     Ok(json.map(|json| understood(&json)).unwrap_or_default())
 }
 
+/// Whether a source's listener connected once and is not connected now, so that nobody knows what the source shows.
+pub(super) fn is_away(tx: &Transaction<'_>, source: SourceId) -> Result<bool, DbError> {
+    let sync = sync(tx, source)?;
+    Ok(sync.last_attempt_at.is_some() && !sync.listening)
+}
+
 /// The states of all sources that have one.
 pub fn syncs(tx: &Transaction<'_>) -> Result<BTreeMap<SourceId, Sync>, DbError> {
     let mut rows = tx.prepare_cached("SELECT source, state FROM notification_sync")?;
@@ -455,6 +474,18 @@ pub fn is_closed(tx: &Transaction<'_>, id: &NotificationId) -> Result<bool, DbEr
 /// Whether the notification is stored and, as far as Kai knows, still on the screen.
 pub fn is_shown(tx: &Transaction<'_>, id: &NotificationId) -> Result<bool, DbError> {
     Ok(row(tx, id)?.is_some_and(|(_, closed)| !closed))
+}
+
+/// The notification as it is stored, if it is still on the screen as far as Kai knows. Unlike [`find`], it does not take
+/// the one in the queue, whose reply id may be an old one.
+pub(super) fn on_screen(
+    tx: &Transaction<'_>,
+    id: &NotificationId,
+    now: Timestamp,
+) -> Result<Option<Record>, DbError> {
+    let (from, to) = alive(now);
+    let shown = row(tx, id)?.filter(|(_, closed)| !closed).map(|(record, _)| record);
+    Ok(shown.filter(|record| (from..=to).contains(&record.posted_at)))
 }
 
 /// The records of the last day that `wanted` accepts, newest first, at most `limit`.

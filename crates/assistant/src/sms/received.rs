@@ -12,7 +12,7 @@ use super::inbox::Inbox;
 use super::names::{self, Candidate};
 use super::port::ReadError;
 use super::search::Wanted;
-use super::{Sms, SmsId, store};
+use super::{Sms, SmsId, handled, store};
 use crate::db::{Db, DbError};
 use crate::outbox::number;
 use crate::phones;
@@ -55,6 +55,12 @@ impl From<DbError> for NotRead {
 pub struct Found {
     pub source: SourceId,
     pub sms: Sms,
+}
+
+/// Notes that the user opened a message, so that it no longer counts as unread.
+pub fn open(tx: &Transaction<'_>, found: &Found) -> Result<(), DbError> {
+    let Found { source, sms } = found;
+    if source.is_here() { handled::note(tx, &sms.identity(), None) } else { archive::open(tx, sms.id) }
 }
 
 /// What a search found, newest first.

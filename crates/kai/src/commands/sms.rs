@@ -11,11 +11,11 @@ use kai_assistant::moment::local;
 use kai_assistant::pending;
 use kai_assistant::phones::{self, Phone};
 use kai_assistant::settings::{self, SMS_ENABLED};
-use kai_assistant::sms::archive::{self, View};
+use kai_assistant::sms::archive::View;
 use kai_assistant::sms::poll::{self, PollError, Polled, Poller};
 use kai_assistant::sms::port::ReadError;
 use kai_assistant::sms::queue::{PREVIEW, QUEUE, Queued};
-use kai_assistant::sms::received::{Found, NotRead, PhoneNames};
+use kai_assistant::sms::received::{self, Found, NotRead, PhoneNames};
 use kai_assistant::sms::search::Wanted;
 use kai_assistant::sms::store;
 use kai_assistant::sms::{SmsId, names};
@@ -201,16 +201,14 @@ fn not_read(error: NotRead) -> Failure {
 
 /// Reads a message for the user; nothing is redacted, and it is no longer unread.
 pub(crate) async fn read(app: &App, id: SmsId) -> Result<SmsWhole, Failure> {
-    let Found { source, sms } =
-        app.messages.phone.received.message(View::Inbox, id).await.map_err(not_read)?;
-    let (address, paired) = (sms.address.clone(), !source.is_here());
+    let found = app.messages.phone.received.message(View::Inbox, id).await.map_err(not_read)?;
+    let opened = found.clone();
     let beside = app.db.write(move |tx| {
-        if paired {
-            archive::open(tx, id)?;
-        }
-        Ok::<_, DbError>((names::beside(tx, address.as_written())?, PhoneNames::of(tx)?.name(source)))
+        received::open(tx, &opened)?;
+        let Found { source, sms } = opened;
+        Ok::<_, DbError>((names::beside(tx, sms.address.as_written())?, PhoneNames::of(tx)?.name(source)))
     });
-    let (name, phone) = beside.await?;
+    let ((name, phone), sms) = (beside.await?, found.sms);
     Ok(SmsWhole {
         id: sms.id,
         name: name.as_ref().map(written),

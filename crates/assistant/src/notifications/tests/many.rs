@@ -305,6 +305,47 @@ async fn the_newest_reply_id_is_kept_and_is_no_news() {
     assert_eq!(house.queue().await, [row("p2:1", 1, "Hi")]);
 }
 
+/// After each connection a phone tells what it shows with new ids, and some of it late.
+#[tokio::test]
+async fn a_new_connection_ends_the_old_reply_ids_of_that_phone_and_nothing_else() {
+    let house = House::new().await;
+    let (pixel, old) = (house.pair("Pixel").await, house.pair("Old").await);
+    let with = |id: &str, reply: &str| Post {
+        reply_id: Some(reply.to_owned()),
+        ..post(id, "org.app", "Alice", "Hi")
+    };
+    for source in [SourceId::HERE, pixel, old] {
+        house.hear_from(source, vec![bound(), posted(with("1", "a")), posted(with("2", "a"))]).await;
+    }
+    let queue = house.queue().await;
+    house.hear(vec![bound()]).await;
+    house.hear_from(pixel, vec![lost("Away."), Heard::Bound { standing: vec![with("2", "b")] }]).await;
+    let reply_ids = async || {
+        let kept = house.kept().await.into_iter();
+        let mut ids: Vec<(String, Option<String>)> =
+            kept.map(|kept| (kept.id.as_str().to_owned(), kept.reply_id)).collect();
+        ids.sort();
+        ids
+    };
+    let reply_id = |id: &str, reply: Option<&str>| (id.to_owned(), reply.map(str::to_owned));
+    let mut expected = vec![
+        reply_id("1", Some("a")),
+        reply_id("2", Some("a")),
+        reply_id("p2:1", None),
+        reply_id("p2:2", Some("b")),
+        reply_id("p3:1", Some("a")),
+        reply_id("p3:2", Some("a")),
+    ];
+    assert_eq!(reply_ids().await, expected);
+    let missing = NotificationId::new("p2:1");
+    assert!(house.read(move |tx| store::is_shown(tx, &missing)).await, "it may only come late");
+    house.hear_from(pixel, vec![Heard::Standing(Box::new(with("1", "c")))]).await;
+    expected[2] = reply_id("p2:1", Some("c"));
+    assert_eq!(reply_ids().await, expected);
+    assert!(house.kept().await.iter().all(|kept| kept.revision == 1), "what stands there is as it was");
+    assert_eq!(house.queue().await, queue, "and no news");
+}
+
 #[tokio::test]
 async fn what_repeats_an_sms_is_stored_and_not_queued_whichever_came_first() {
     let house = House::new().await;

@@ -47,7 +47,8 @@ const SENT_LIMIT: usize = 500;
 
 /// What is known about SMS on this phone.
 pub(super) struct Known {
-    /// Provides the time zone of the phone's local times. It is read each time, because phones travel.
+    /// Provides the time zone of the phone's local times. It is asked for each list, because phones travel. The answer may
+    /// be some minutes old, and the dates then wrong by whole quarters of an hour, which the assistant's mark expects.
     clock: Arc<dyn Clock>,
     script_selects: OnceCell<bool>,
     app_selects: OnceCell<bool>,

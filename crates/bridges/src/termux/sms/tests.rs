@@ -4,8 +4,11 @@
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use kai_assistant::MIGRATIONS;
+use kai_assistant::clock::ManualClock;
+use kai_assistant::db::Db;
 use kai_assistant::outbox::door::SentMessage;
-use kai_assistant::sms::SmsId;
+use kai_assistant::sms::{Inbox, Poller, SmsId};
 
 use super::*;
 use crate::program::fake::Programs;
@@ -279,6 +282,32 @@ async fn the_hour_that_comes_twice_loses_nothing() {
     let second_hour = "2026-10-25T01:15:00Z".parse().unwrap();
     let found = termux.from(From::Date(second_hour), 50).await.unwrap();
     assert_eq!(found[0].date, "2026-10-25T00:30:00Z".parse().unwrap());
+}
+
+/// The phone lands six hours further east and prints the times of there, while the zone that it left is still taken for
+/// its own. Minutes later the new zone is known.
+#[tokio::test]
+async fn a_phone_that_travels_brings_no_message_twice() {
+    let programs = Programs::new();
+    lists(&programs, OLD_HELP, r#"cat "$(dirname "$0")/list""#);
+    let clock = Arc::new(ManualClock::at(minute(12 * 60)));
+    let termux = Termux::in_folder(programs.folder()).with_clock(clock.clone());
+    let termux = Termux { patience: Duration::from_secs(20), ..termux };
+    let inbox = Arc::new(Inbox::new(Arc::new(termux), clock.clone()));
+    let poller = Poller { db: Db::in_memory(MIGRATIONS).unwrap(), clock, inbox };
+    let east = 6 * 60;
+    answer(&programs, "list", &printed("inbox", [(1, 5)]));
+    poller.turn_on().await.unwrap();
+    for (name, messages, fresh) in [
+        ("at home", vec![(1, 5), (2, 10)], 1),
+        ("after landing", vec![(1, 5 + east), (2, 10 + east)], 0),
+        ("a new one there", vec![(1, 5 + east), (2, 10 + east), (3, 40 + east)], 1),
+        ("the zone is known", vec![(1, 5), (2, 10), (3, 40)], 0),
+        ("the next one", vec![(1, 5), (2, 10), (3, 40), (4, 50)], 1),
+    ] {
+        answer(&programs, "list", &printed("inbox", messages));
+        assert_eq!(poller.poll().await.unwrap().fresh, fresh, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -176,6 +176,20 @@ fn a_message_is_polled_read_searched_and_answered() {
 }
 
 #[test]
+fn a_message_that_was_read_by_a_command_is_no_longer_unread() {
+    let phone = ready();
+    phone.inbox(&[(41, ALICE, "before"), (42, ALICE, "Dinner at 8?"), (43, "BANK", "Hello")]);
+    phone.run(&["sms", "poll"]);
+    let app = &phone.home.app;
+    let unread = || app.db.read_now(|tx| app.inbox.unread(tx, app.clock.now(), 100)).unwrap();
+    assert_eq!(unread(), 2);
+    assert_eq!(phone.run(&["sms", "read", "42"]).code, 0);
+    assert_eq!(unread(), 1);
+    assert_eq!(phone.run(&["sms", "read", "7"]).code, 1);
+    assert_eq!(unread(), 1, "nothing was read");
+}
+
+#[test]
 fn an_answer_shows_what_it_answers_and_who_had_it_made() {
     let phone = ready();
     phone.inbox(&[(42, ALICE, "Dinner\nat 8?")]);
