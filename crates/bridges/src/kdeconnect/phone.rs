@@ -12,6 +12,7 @@ use kai_assistant::lock::lock;
 use kai_assistant::phones::Switches;
 use kai_assistant::phones::port::{Ask, FromPhone, NotReached, PhoneLink, Reaching};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use super::contacts::Card;
 use super::endpoint::Endpoint;
@@ -29,7 +30,7 @@ use super::sms::Message;
 pub struct PhoneLimits {
     /// A phone does not say when a list is complete; it is once it says nothing for so long.
     pub quiet: Duration,
-    /// For a complete list.
+    /// For a complete list. Also how long the phone may take to begin one.
     pub list: Duration,
     /// Until a message that was sent appears in the phone's list.
     pub sent: Duration,
@@ -88,7 +89,7 @@ pub(super) struct Line {
     /// Counts connections.
     pub(super) number: u64,
     /// The phone was asked for its messages on this connection, so it tells about new ones.
-    pub(super) asked: bool,
+    pub(super) asked: Option<Asked>,
     /// Something that the phone told on this connection was lost, so the rest is not taken either: whoever reads would
     /// believe that nothing came before it.
     deaf: bool,
@@ -98,6 +99,21 @@ pub(super) struct Line {
 }
 
 impl Line {
+    /// Whether somebody needs what the phone lists.
+    fn keeps_listed(&self) -> bool {
+        self.allowed.read_sms || self.looking > 0
+    }
+
+    /// Returns whether what the phone listed is to be forgotten, because nobody needs it any more. The next one to look
+    /// then has to ask again.
+    pub(super) fn let_go_of_listed(&mut self) -> bool {
+        let is_over = !self.keeps_listed();
+        if is_over {
+            self.asked = None;
+        }
+        is_over
+    }
+
     fn keeps_told(&self) -> bool {
         self.wire.is_some() && (self.allowed.read_sms || self.allowed.names)
     }
@@ -107,6 +123,16 @@ impl Line {
         let (reads, names) = (self.allowed.read_sms, self.allowed.names);
         self.wire.is_some() && (reads && !before.read_sms || names && !before.names)
     }
+}
+
+/// When a phone was asked for its newest messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    /// The number of the connection.
+    pub(super) number: u64,
+    /// How much it had told before, as [`Listed`] counts it.
+    pub(super) told: u64,
+    pub(super) at: Instant,
 }
 
 impl PairedPhone {
@@ -136,7 +162,7 @@ impl PairedPhone {
         self.change(|line| {
             line.wire = Some(wire);
             line.number += 1;
-            (line.asked, line.deaf) = (false, false);
+            (line.asked, line.deaf) = (None, false);
         })?;
         // A link that takes the place of another one is new to whoever asked for something on the old one.
         if self.line.borrow().keeps_told() { self.told.push(FromPhone::Connected, 1) } else { Ok(()) }
@@ -147,17 +173,22 @@ impl PairedPhone {
         // There is always room for a word about the end, or whoever reads is so far behind that the next link says it.
         let _ = self.change(|line| {
             line.wire = None;
-            line.asked = false;
+            line.asked = None;
         });
     }
 
     /// Sets what it may be used for.
     pub fn allow(&self, switches: Switches) -> Result<(), Overflow> {
-        let before = self.allowed();
-        if before.read_sms && !switches.read_sms {
+        let (before, mut forget) = (self.allowed(), false);
+        let changed = self.change(|line| {
+            line.allowed = switches;
+            // While a message is being sent, what was listed before it is still needed.
+            forget = line.let_go_of_listed();
+        });
+        if forget {
             self.listed.send_modify(Listed::forget);
         }
-        self.change(|line| line.allowed = switches)?;
+        changed?;
         // Whoever reads begins anew, and finds what it did not ask for before.
         let begins = self.line.borrow().has_more_than(before);
         if begins { self.told.push(FromPhone::Connected, 1) } else { Ok(()) }
@@ -213,7 +244,7 @@ impl PairedPhone {
 
     fn take_messages(&self, messages: &[Message]) -> Result<(), Overflow> {
         let line = self.line.borrow().clone();
-        if line.allowed.read_sms || line.looking > 0 {
+        if line.keeps_listed() {
             self.listed.send_modify(|listed| listed.take(messages));
         }
         if !line.allowed.read_sms {
@@ -269,14 +300,19 @@ impl PairedPhone {
     }
 
     /// Asks for the newest message of every conversation, for whoever may.
-    pub(super) async fn ask_threads(&self, may: impl Fn(Switches) -> bool) -> Result<(), NotReached> {
+    pub(super) async fn ask_threads(&self, may: impl Fn(Switches) -> bool) -> Result<Asked, NotReached> {
         let number = self.line.borrow().number;
+        // The answer may be here before the request counts as sent.
+        let told = self.listed.borrow().told;
         self.reach(may, Packet::RequestConversations).await?;
+        let asked = Asked { number, told, at: Instant::now() };
         self.line.send_if_modified(|line| {
-            line.asked |= line.number == number;
+            if line.number == number && line.keeps_listed() {
+                line.asked = Some(asked);
+            }
             false
         });
-        Ok(())
+        Ok(asked)
     }
 }
 
@@ -288,7 +324,7 @@ impl PhoneLink for PairedPhone {
     fn ask(&self, ask: Ask) -> Reaching<'_> {
         Box::pin(async move {
             match ask {
-                Ask::Threads => self.ask_threads(|on| on.read_sms).await,
+                Ask::Threads => self.ask_threads(|on| on.read_sms).await.map(drop),
                 Ask::Thread { .. } => self.reach(|on| on.read_sms, ported::request(ask)).await,
                 Ask::ContactList | Ask::Contacts { .. } => {
                     self.reach(|on| on.names, ported::request(ask)).await

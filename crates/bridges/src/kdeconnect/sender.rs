@@ -6,10 +6,10 @@ use kai_assistant::outbox::door::{
 };
 use kai_assistant::phones::port::NotReached;
 use kai_words::said;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::listed::{Fate, Listed, Row, Wanted};
-use super::phone::PairedPhone;
+use super::listed::{Fate, Listed, Listing, Row, Wanted};
+use super::phone::{Asked, PairedPhone};
 use super::ported;
 
 impl Sender for PairedPhone {
@@ -25,13 +25,14 @@ impl Sender for PairedPhone {
         Box::pin(async move { sure(self.answer(approved.reply_id(), approved.body()).await) })
     }
 
-    /// With reading off, the phone's list is looked at only while a message is being sent.
+    /// With reading off, the phone's list is looked at only while a message is being sent. What a phone has sent that
+    /// lists nothing is not known.
     fn sent_since(&self, at: Timestamp) -> Looking<'_> {
         Box::pin(async move {
             if !self.allowed().read_sms {
                 return None;
             }
-            self.list().await.ok()?;
+            self.list().await.ok().filter(|listing| *listing == Listing::Heard)?;
             let message = |row: &Row| SentMessage { to: row.to.clone(), body: row.text.clone(), at: row.at };
             Some(self.listed.borrow().sent_since(at).map(message).collect())
         })
@@ -62,9 +63,7 @@ impl Drop for Look<'_> {
         let mut forget = false;
         self.0.line.send_modify(|line| {
             line.looking = line.looking.saturating_sub(1);
-            forget = line.looking == 0 && !line.allowed.read_sms;
-            // What was seen is forgotten, so the next one to look has to ask again.
-            line.asked &= !forget;
+            forget = line.let_go_of_listed();
         });
         if forget {
             self.0.listed.send_modify(Listed::forget);
@@ -79,9 +78,9 @@ impl PairedPhone {
             return Err(SendError::NotSent(said::draft_reason_sending_off()));
         }
         let _look = Look::begin(self);
-        self.list().await.map_err(|_| SendError::NotConnected)?;
+        let listing = self.list().await.map_err(|_| SendError::NotConnected)?;
         let known = self.listed.borrow().known();
-        let wanted = Wanted { to: to.to_owned(), text: text.to_owned(), tapped, known };
+        let wanted = Wanted { to: to.to_owned(), text: text.to_owned(), tapped, known, listing };
         let unclear = match self.reach(|on| on.send_sms, ported::text_to(to, text)).await {
             Ok(()) => said::draft_reason_not_seen(),
             Err(NotReached::NotConnected) => return Err(SendError::NotConnected),
@@ -96,7 +95,7 @@ impl PairedPhone {
     }
 
     /// Makes the phone list its newest messages, unless it has on this connection, and waits until it is done.
-    async fn list(&self) -> Result<(), NotReached> {
+    async fn list(&self) -> Result<Listing, NotReached> {
         let may = |on: kai_assistant::phones::Switches| on.read_sms || on.send_sms;
         let (connected, asked) = {
             let line = self.line.borrow();
@@ -105,16 +104,31 @@ impl PairedPhone {
         if !connected {
             return Err(NotReached::NotConnected);
         }
-        if !asked {
-            self.ask_threads(may).await?;
-        }
-        self.falls_silent().await;
-        Ok(())
+        let asked = match asked {
+            Some(asked) => asked,
+            None => self.ask_threads(may).await?,
+        };
+        Ok(self.listing(asked).await)
     }
 
-    /// Waits until the phone has told nothing for a while. One that never stops is not waited for.
-    async fn falls_silent(&self) {
-        let latest = Instant::now() + self.limits.list;
+    /// Waits until the phone tells something and then falls silent: before it has begun, its silence says nothing.
+    async fn listing(&self, asked: Asked) -> Listing {
+        let begun = Instant::now();
+        let mut listed = self.listed.subscribe();
+        let first = listed.wait_for(|listed| listed.told > asked.told);
+        if timeout_at(asked.at + self.limits.list, first).await.is_err() {
+            return Listing::Silent;
+        }
+        let latest = (begun + self.limits.list).max(Instant::now() + self.limits.quiet);
+        self.falls_silent(latest).await;
+        let line = self.line.borrow();
+        // If the connection ended, so did the list, wherever it was.
+        if line.wire.is_some() && line.number == asked.number { Listing::Heard } else { Listing::Silent }
+    }
+
+    /// Waits until the phone has told nothing for a while. One that never stops is not waited for, since it begins with
+    /// its newest messages.
+    async fn falls_silent(&self, latest: Instant) {
         let mut listed = self.listed.subscribe();
         loop {
             let told = listed.borrow_and_update().told;

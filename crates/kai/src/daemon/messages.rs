@@ -31,6 +31,11 @@ pub(super) async fn listen(app: Arc<App>, stop: CancellationToken) {
     tokio::join!(notifications::listen_on(Arc::clone(&app), stop.clone()), network);
 }
 
+/// Lets nothing more leave by paired phones. What is being sent goes on.
+pub(super) fn retire(app: &App) {
+    app.messages.network.retire();
+}
+
 /// Whether Kai runs on a phone or one is paired.
 pub(super) async fn has_phone(app: &App) -> Result<Option<bool>, Failure> {
     let paired = app.db.read(kai_assistant::phones::store::all).await?;
@@ -72,3 +77,6 @@ pub(crate) async fn look_at_phone(app: &App) {
         Err(error) => tracing::warn!(%error, "a poll failed"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ use kai_assistant::device::alarm::{Next, Ringer};
 use kai_assistant::home::{DaemonLock, Home};
 use rusqlite::Transaction;
 use sd_notify::NotifyState;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
@@ -113,20 +113,7 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
 
     // Must run before the first tick, which would otherwise assume that the previous daemon's listener is still alive.
     messages::begin(&app).await?;
-    let (stop, work) = (CancellationToken::new(), TaskTracker::new());
-    let commands = socket::serve(Arc::clone(&app), socket, stop.clone(), work.clone());
-    let commands = tokio::spawn(commands);
-    work.spawn(web::serve(Arc::clone(&app), page, address, stop.clone()));
-    work.spawn(tick_on(Arc::clone(&app), stop.clone()));
-    let ringing = tokio::spawn(ring_on(Arc::clone(&app), stop.clone()));
-    work.spawn(visit::follow_taps(Arc::clone(&app), stop.clone()));
-    work.spawn(messages::listen(Arc::clone(&app), stop.clone()));
-    work.spawn(mail::listen(Arc::clone(&app), stop.clone()));
-    if let Some(servers) = app.toolbox.servers().cloned() {
-        let stop = stop.clone();
-        work.spawn(async move { servers.run(stop).await });
-    }
-
+    let work = Work::begin(&app, page, address, socket);
     greeting::greet(&app).await?;
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tracing::info!(home = %app.home.dir.display(), page = %address, "ready");
@@ -137,22 +124,60 @@ async fn serve(mut app: App, listen: Listen) -> Result<(), Failure> {
         () = app.stop.cancelled() => {}
     }
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
-    stop.cancel();
-    app.downloads.stop();
-    // Let a send that the user approved finish; cut off, its draft could only say that it may have been sent.
-    app.door.rest(SEND_GRACE).await;
-    ring_out(&app, ringing).await;
-    // Wait until the socket accepts no more calls before closing the tracker, so that none can start after the wait.
-    drop(commands.await);
-    work.close();
-    if tokio::time::timeout(GRACE, work.wait()).await.is_err() {
-        tracing::warn!("something was still under way and was cut off");
-    }
+    work.end(&app).await;
     drop(std::fs::remove_file(app.home.socket()));
     noted::note_quietly(&app).await;
     app.db.checkpoint().await?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Everything that runs as long as the daemon does.
+struct Work {
+    /// Begins the end: nothing new is started.
+    stop: CancellationToken,
+    /// Lets go of paired phones. That is later, because it is the phone itself that says whether it has sent a message.
+    hang_up: CancellationToken,
+    tasks: TaskTracker,
+    commands: JoinHandle<()>,
+    ringing: JoinHandle<()>,
+}
+
+impl Work {
+    fn begin(app: &Arc<App>, page: TcpListener, address: SocketAddr, socket: UnixListener) -> Self {
+        let (stop, hang_up) = (CancellationToken::new(), CancellationToken::new());
+        let tasks = TaskTracker::new();
+        let commands = socket::serve(Arc::clone(app), socket, stop.clone(), tasks.clone());
+        let commands = tokio::spawn(commands);
+        tasks.spawn(web::serve(Arc::clone(app), page, address, stop.clone()));
+        tasks.spawn(tick_on(Arc::clone(app), stop.clone()));
+        let ringing = tokio::spawn(ring_on(Arc::clone(app), stop.clone()));
+        tasks.spawn(visit::follow_taps(Arc::clone(app), stop.clone()));
+        tasks.spawn(messages::listen(Arc::clone(app), hang_up.clone()));
+        tasks.spawn(mail::listen(Arc::clone(app), stop.clone()));
+        if let Some(servers) = app.toolbox.servers().cloned() {
+            let stop = stop.clone();
+            tasks.spawn(async move { servers.run(stop).await });
+        }
+        Self { stop, hang_up, tasks, commands, ringing }
+    }
+
+    async fn end(self, app: &App) {
+        self.stop.cancel();
+        app.downloads.stop();
+        // Requests that are still being handled can send nothing more by a paired phone, which is about to be let go.
+        messages::retire(app);
+        // Let a send that the user approved finish; cut off, its draft could only say that it may have been sent.
+        app.door.rest(SEND_GRACE).await;
+        self.hang_up.cancel();
+        ring_out(app, self.ringing).await;
+        // Wait until the socket accepts no more calls before closing the tracker, so that none can start after the wait.
+        drop(self.commands.await);
+        self.tasks.close();
+        if tokio::time::timeout(GRACE, self.tasks.wait()).await.is_err() {
+            tracing::warn!("something was still under way and was cut off");
+        }
+    }
 }
 
 struct Signals {

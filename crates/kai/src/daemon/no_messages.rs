@@ -22,6 +22,8 @@ pub(super) async fn begin(_: &App) -> Result<(), Failure> {
 
 pub(super) async fn listen(_: Arc<App>, _: CancellationToken) {}
 
+pub(super) fn retire(_: &App) {}
+
 /// This edition has no phones.
 pub(super) async fn has_phone(_: &App) -> Result<Option<bool>, Failure> {
     Ok(None)

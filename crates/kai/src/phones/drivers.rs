@@ -32,6 +32,8 @@ pub(crate) trait Drivers: Send + Sync {
     fn connected(&self, source: SourceId, phone: &Arc<PairedPhone>);
     /// The connection with a phone ended.
     fn lost(&self, source: SourceId, phone: &Arc<PairedPhone>);
+    /// Kai is about to stop: no draft leaves by a phone any more, whichever connects. What is being sent goes on.
+    fn retire(&self);
     /// The user wants to know now what is new on a phone.
     fn look(&self, source: SourceId);
     /// A phone is no longer paired, or Kai stops.
@@ -46,6 +48,8 @@ pub(crate) struct Features {
     db: Db,
     clock: Arc<dyn Clock>,
     senders: Arc<Senders>,
+    /// The phones among them; `None` once nothing more may leave by one.
+    exits: Mutex<Option<BTreeMap<SourceId, Arc<dyn Sender>>>>,
     sources: Arc<Sources>,
     gathering: Mutex<BTreeMap<SourceId, Gathering>>,
 }
@@ -59,7 +63,8 @@ struct Gathering {
 
 impl Features {
     pub(crate) fn new(db: Db, clock: Arc<dyn Clock>, senders: Arc<Senders>, sources: Arc<Sources>) -> Self {
-        Self { db, clock, senders, sources, gathering: Mutex::default() }
+        let exits = Mutex::new(Some(BTreeMap::new()));
+        Self { db, clock, senders, exits, sources, gathering: Mutex::default() }
     }
 }
 
@@ -78,11 +83,26 @@ impl Drivers for Features {
     }
 
     fn connected(&self, source: SourceId, phone: &Arc<PairedPhone>) {
-        self.senders.register(source, Arc::clone(phone) as Arc<dyn Sender>);
+        let sender = Arc::clone(phone) as Arc<dyn Sender>;
+        if let Some(exits) = lock(&self.exits).as_mut() {
+            self.senders.register(source, Arc::clone(&sender));
+            exits.insert(source, sender);
+        }
     }
 
     fn lost(&self, source: SourceId, phone: &Arc<PairedPhone>) {
-        self.senders.remove(source, &(Arc::clone(phone) as Arc<dyn Sender>));
+        let sender = Arc::clone(phone) as Arc<dyn Sender>;
+        if let Some(exits) = lock(&self.exits).as_mut() {
+            exits.retain(|of, exit| *of != source || !Arc::ptr_eq(exit, &sender));
+        }
+        self.senders.remove(source, &sender);
+    }
+
+    fn retire(&self) {
+        let exits = lock(&self.exits).take().unwrap_or_default();
+        for (source, sender) in &exits {
+            self.senders.remove(*source, sender);
+        }
     }
 
     fn look(&self, source: SourceId) {

@@ -98,6 +98,12 @@ impl Hub {
         lock(&self.phones).values().filter(|phone| phone.can_be_told()).cloned().collect()
     }
 
+    /// Lets nothing more leave by paired phones, because Kai is about to let go of them. What is being sent goes on: each
+    /// phone stays connected until the network is told to stop.
+    pub(crate) fn retire(&self) {
+        self.around.drivers.retire();
+    }
+
     /// A paired phone, connected or not.
     #[cfg(test)]
     pub(crate) fn phone(&self, source: SourceId) -> Option<Arc<PairedPhone>> {

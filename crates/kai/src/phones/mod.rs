@@ -14,7 +14,9 @@ mod running;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
+mod unpairing;
 
 pub(crate) use hub::Hub;
 pub(crate) use plan::SEARCH;
 pub(crate) use running::Network;
+pub(crate) use unpairing::unpair;

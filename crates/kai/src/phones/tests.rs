@@ -95,6 +95,12 @@ impl Drivers for Readers {
         }
     }
 
+    fn retire(&self) {
+        if let Some(features) = &self.features {
+            features.retire();
+        }
+    }
+
     fn look(&self, source: SourceId) {
         lock(&self.looked).push(source);
     }
@@ -140,7 +146,12 @@ fn network() -> Network {
     Network {
         reach: Reach { address: Ipv4Addr::LOCALHOST.into(), ports: 0..=0, announcements: None },
         limits: quick(),
-        phone: PhoneLimits { quiet: Duration::from_millis(20), waiting: 20_000, ..PhoneLimits::default() },
+        phone: PhoneLimits {
+            quiet: Duration::from_millis(20),
+            list: Duration::from_secs(1),
+            waiting: 20_000,
+            ..PhoneLimits::default()
+        },
     }
 }
 
@@ -689,6 +700,26 @@ async fn a_phone_that_hangs_does_not_hold_up_another() {
     assert_eq!(works.sent().len(), 1);
     assert!(!unheard.is_finished(), "the first is still waited for");
     assert!(hangs.sent().is_empty());
+    kai.end().await;
+}
+
+/// A message that is being sent keeps its phone connected while Kai stops, and nothing new may leave by it then.
+#[tokio::test]
+async fn while_kai_stops_no_phone_takes_a_draft_not_even_one_that_comes_back() {
+    let (kai, door) = Kai::whole().await;
+    let handset = handset("Pixel", &kai).await;
+    kai.pair_with(&handset).await;
+    kai.connected(FIRST).await;
+    assert!(door.senders.has(FIRST));
+    kai.hub.retire();
+    assert!(!door.senders.has(FIRST) && kai.hub.phone(FIRST).unwrap().is_connected());
+    kai.pass(100);
+    handset.vanish().await;
+    kai.away(FIRST).await;
+    handset.appear().await.unwrap();
+    kai.pass(60);
+    kai.connected(FIRST).await;
+    assert!(!door.senders.has(FIRST));
     kai.end().await;
 }
 

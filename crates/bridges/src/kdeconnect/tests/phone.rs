@@ -11,6 +11,7 @@ use kai_assistant::outbox::door;
 use kai_assistant::phones::Switches;
 use kai_assistant::phones::port::{Ask, FromPhone, MessageKind, NotReached, PhoneLink, ThreadId};
 use kai_assistant::untrusted::Untrusted;
+use tokio::task::JoinHandle;
 
 use super::super::phone::{Handing, Wire};
 use super::*;
@@ -179,10 +180,7 @@ async fn bodies_waiting(told: &mut Told) -> usize {
 async fn a_message_counts_as_sent_when_the_phone_lists_it() {
     for allowed in [SENDING, Switches { read_sms: true, ..SENDING }] {
         let (phone, _told, wire) = phone(allowed);
-        let sending = {
-            let phone = phone.clone();
-            tokio::spawn(async move { phone.send_and_watch("+15550142123", "On my way").await })
-        };
+        let sending = send(&phone, "On my way");
         // The same text was sent a moment ago, by hand.
         let before = message(1, Folder::Sent, "On my way", -30);
         while wire.taken() != [Packet::RequestConversations] {
@@ -207,6 +205,78 @@ async fn a_message_counts_as_sent_when_the_phone_lists_it() {
     }
 }
 
+/// Sends a message to the same number as all the others.
+fn send(phone: &Arc<PairedPhone>, text: &'static str) -> JoinHandle<Result<(), door::SendError>> {
+    let phone = phone.clone();
+    tokio::spawn(async move { phone.send_and_watch("+15550142123", text).await })
+}
+
+/// The phone takes longer to begin its list than it is quiet when that is over.
+#[tokio::test(start_paused = true)]
+async fn what_became_of_an_earlier_message_is_not_taken_for_the_next() {
+    for earlier in [Folder::Failed, Folder::Sent] {
+        let (phone, _told, wire) = phone(SENDING);
+        let sending = send(&phone, "On my way");
+        let before = || listed(vec![message(1, earlier, "On my way", -30)]);
+        tokio::time::sleep(Duration::from_millis(1_200)).await;
+        assert_eq!(wire.taken(), [Packet::RequestConversations], "nothing leaves before it has listed");
+        phone.packet(before()).unwrap();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(matches!(wire.taken().as_slice(), [Packet::SendSms(_)]));
+        phone.packet(before()).unwrap();
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert!(!sending.is_finished(), "the phone only repeated itself");
+        phone.packet(listed(vec![message(2, Folder::Sent, "On my way", 1)])).unwrap();
+        assert_eq!(sending.await.unwrap(), Ok(()));
+    }
+}
+
+/// A phone without messages lists nothing, so it is told to send without a list. What it lists after that may be older.
+#[tokio::test(start_paused = true)]
+async fn what_a_silent_phone_lists_late_never_counts_as_failed() {
+    for (folder, second, is_sent) in [
+        (Folder::Failed, -30, false),
+        (Folder::Failed, 1, false),
+        (Folder::Sent, -30, false),
+        (Folder::Sent, 1, true),
+    ] {
+        let (phone, _told, wire) = phone(SENDING);
+        let sending = send(&phone, "On my way");
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        assert_eq!(wire.taken().len(), 2, "asked once, told once");
+        phone.packet(listed(vec![message(1, folder, "On my way", second)])).unwrap();
+        let outcome = sending.await.unwrap();
+        let is_unsure = matches!(outcome, Err(door::SendError::Unsure(_)));
+        assert!(outcome.is_ok() == is_sent && is_unsure != is_sent, "{folder:?} at {second}: {outcome:?}");
+    }
+}
+
+/// What was listed is forgotten when reading is turned off, but not while a message is being sent.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_forgotten_is_asked_for_again() {
+    let (phone, _told, wire) = phone(Switches { read_sms: true, ..SENDING });
+    let before = || listed(vec![message(1, Folder::Failed, "Hi", -30)]);
+    phone.ask(Ask::Threads).await.unwrap();
+    phone.packet(before()).unwrap();
+    phone.allow(SENDING).unwrap();
+    assert!(phone.listed.borrow().known().is_empty());
+    phone.allow(Switches { read_sms: true, ..SENDING }).unwrap();
+    wire.taken();
+    let sending = send(&phone, "Hi");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(wire.taken(), [Packet::RequestConversations]);
+    phone.packet(before()).unwrap();
+    phone.allow(SENDING).unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(matches!(wire.taken().as_slice(), [Packet::SendSms(_)]));
+    phone.packet(before()).unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(!sending.is_finished(), "it failed earlier");
+    phone.packet(listed(vec![message(2, Folder::Sent, "Hi", 1)])).unwrap();
+    assert_eq!(sending.await.unwrap(), Ok(()));
+    assert!(phone.listed.borrow().known().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_the_phone_does_not_list_is_uncertain() {
     let (phone, _told, wire) = phone(SENDING);
@@ -224,10 +294,11 @@ async fn what_the_phone_does_not_list_is_uncertain() {
         assert!(certainly_not, "{sent:?}");
     }
     *lock(&wire.outcome) = None;
-    let (failing, other) = (phone.clone(), phone.clone());
-    let failed = tokio::spawn(async move { failing.send_and_watch("+15550142123", "Hi").await });
+    let failed = send(&phone, "Hi");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    phone.packet(listed(vec![])).unwrap();
     tokio::time::sleep(Duration::from_secs(5)).await;
-    other.packet(listed(vec![message(3, Folder::Failed, "Hi", 1)])).unwrap();
+    phone.packet(listed(vec![message(3, Folder::Failed, "Hi", 1)])).unwrap();
     assert!(matches!(failed.await.unwrap(), Err(door::SendError::NotSent(_))));
     phone.lost();
     let sent = phone.send_and_watch("+15550142123", "Hi").await;
@@ -237,10 +308,9 @@ async fn what_the_phone_does_not_list_is_uncertain() {
 #[tokio::test(start_paused = true)]
 async fn a_message_is_looked_for_on_the_next_connection_too() {
     let (phone, _told, wire) = phone(SENDING);
-    let sending = {
-        let phone = phone.clone();
-        tokio::spawn(async move { phone.send_and_watch("+15550142123", "Hi").await })
-    };
+    let sending = send(&phone, "Hi");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    phone.packet(listed(vec![])).unwrap();
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(wire.taken().len(), 2);
     phone.lost();
@@ -255,11 +325,13 @@ async fn a_message_is_looked_for_on_the_next_connection_too() {
 #[tokio::test(start_paused = true)]
 async fn the_sent_box_can_be_read_while_reading_is_on() {
     use kai_assistant::outbox::door::Sender;
-    let (phone, _told, _) = phone(READING);
+    let (phone, _told, wire) = phone(READING);
+    let since = clock().now();
+    assert_eq!(phone.sent_since(since).await, None, "what it has sent is not known while it lists nothing");
+    assert_eq!(wire.taken(), [Packet::RequestConversations]);
     phone
         .packet(listed(vec![message(1, Folder::Sent, "old", -60), message(2, Folder::Sent, "new", 0)]))
         .unwrap();
-    let since = clock().now();
     let sent = phone.sent_since(since).await.unwrap();
     assert_eq!(sent.iter().map(|sent| sent.body.as_str()).collect::<Vec<_>>(), ["new"]);
     phone.allow(SENDING).unwrap();

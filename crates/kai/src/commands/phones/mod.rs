@@ -29,6 +29,7 @@ use crate::failure::Failure;
 use crate::phones::drivers;
 use crate::phones::order::{NotDone, StoredMessages};
 use crate::phones::state::{AskedBy, LinkState, Nearby, NetworkState, NetworkTrouble, Outcome, Pairing};
+use crate::phones::unpair;
 
 pub(crate) async fn answer(app: &App, call: PhonesCall) -> Result<Value, Failure> {
     match call {
@@ -203,21 +204,17 @@ pub(crate) async fn remove(app: &App, typed: &str, keep_messages: bool) -> Resul
     let row = row_of(app, source).await?;
     let messages = if keep_messages { StoredMessages::Keep } else { StoredMessages::Forget };
     match app.messages.network.unpair(source, messages).await {
-        Err(NotDone::NotRunning) => app.db.write(move |tx| forget(tx, source, messages)).await?,
+        Err(NotDone::NotRunning) => unpair_offline(app, source, messages).await?,
         done => done.map_err(|why| not_done(app, &why))?,
     }
     Ok(row)
 }
 
-/// Ends a pairing, and forgets what was stored of the phone if that is wanted, in one transaction.
-fn forget(tx: &Transaction<'_>, source: SourceId, messages: StoredMessages) -> Result<(), DbError> {
-    match messages {
-        StoredMessages::Keep => store::end_pairing(tx, source),
-        StoredMessages::Forget => {
-            drivers::forget(tx, source)?;
-            store::remove(tx, source).map(drop)
-        }
-    }
+/// Ends a pairing where no network runs.
+async fn unpair_offline(app: &App, source: SourceId, messages: StoredMessages) -> Result<(), Failure> {
+    let now = app.clock.now();
+    let unpaired = app.db.write(move |tx| unpair(tx, source, messages, drivers::forget, now));
+    if unpaired.await? { Ok(()) } else { Err(not_done(app, &NotDone::Unknown)) }
 }
 
 /// Lets new messages leave by this phone. Number 1 is the phone that Kai runs on.

@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use kai_assistant::db::DbError;
-use kai_assistant::ledger::{self, PhoneEvent};
-use kai_assistant::phones::{SourceId, store};
+use kai_assistant::phones::SourceId;
 use kai_bridges::kdeconnect::{DeviceId, Endpoint, Failure, SendError};
+use rusqlite::Transaction;
 
 use super::super::order::{NotDone, Order, Reply, StoredMessages};
 use super::super::state::{AskedBy, Nearby, Outcome};
-use super::{Running, nearby, record};
+use super::super::unpairing;
+use super::{Running, nearby};
 
 impl Running<'_> {
     /// Does what a person asked for.
@@ -104,18 +104,8 @@ impl Running<'_> {
     async fn unpair(&mut self, source: SourceId, messages: StoredMessages) -> Result<(), NotDone> {
         let (now, drivers) = (self.now(), Arc::clone(&self.around.drivers));
         let unpaired = self.around.db.write(move |tx| {
-            let Some(phone) = store::get(tx, source)? else { return Ok::<_, DbError>(false) };
-            if phone.is_paired() {
-                ledger::append(tx, &record(&phone, PhoneEvent::Unpaired), now)?;
-            }
-            match messages {
-                StoredMessages::Keep => store::end_pairing(tx, source)?,
-                StoredMessages::Forget => {
-                    drivers.forget(tx, source)?;
-                    store::remove(tx, source)?;
-                }
-            }
-            Ok(true)
+            let forget = |tx: &Transaction<'_>, source| drivers.forget(tx, source);
+            unpairing::unpair(tx, source, messages, forget, now)
         });
         let known = unpaired.await.map_err(|error| {
             tracing::warn!(%error, "a phone could not be unpaired");

@@ -1,6 +1,7 @@
 //! Paired phones on the command line, where no daemon runs: what is stored can be changed, and nothing else.
 
 use kai_assistant::agent::Nobody;
+use kai_assistant::ledger::{self, PhoneEvent, Record};
 use kai_assistant::phones::SourceId;
 use kai_assistant::phones::store::{self, NewPhone};
 use serde_json::json;
@@ -108,6 +109,22 @@ fn a_phone_is_removed() {
     let remove = PhonesCall::Remove { phone: "2".to_owned(), keep_messages: false };
     home.wait(async |app| answer(app, Call::from(remove), &CallerEnv::default(), &Nobody).await.unwrap());
     assert_eq!(home.run(&["phones", "list", "--json"]).json().as_array().unwrap().len(), 1);
+}
+
+/// As with a daemon, the ledger has it, once for each phone and whatever becomes of the messages.
+#[test]
+fn unpairing_is_recorded_without_a_daemon_too() {
+    let home = paired(&["Pixel", "Work"]);
+    home.run(&["phones", "remove", "Pixel", "--keep-messages"]);
+    let forget = |phone: &str| PhonesCall::Remove { phone: phone.to_owned(), keep_messages: false };
+    for phone in ["Pixel", "Work"] {
+        let call = Call::from(forget(phone));
+        home.wait(async |app| answer(app, call, &CallerEnv::default(), &Nobody).await.unwrap());
+    }
+    let unpaired =
+        |phone: i64, name: &str| Record::Phone { phone, name: name.to_owned(), event: PhoneEvent::Unpaired };
+    let recorded = home.app.db.read_now(ledger::all).unwrap();
+    assert_eq!(recorded, [unpaired(2, "Pixel"), unpaired(3, "Work")]);
 }
 
 /// Only a daemon reaches phones, and only somebody who sees the key can pair.
