@@ -1,15 +1,17 @@
 //! `kai export`, `kai import` and `kai erase`: reads and writes the files and asks for confirmation.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs::{self, DirEntry, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kai_assistant::agent::conversation::ConversationId;
 use kai_assistant::home::Home;
 use kai_assistant::legible::folded_line;
 use kai_assistant::transfer::{Export, Mode, Outcome, Piece, Section};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::asking::Cli;
 use crate::call::chats::ChatFile;
@@ -85,18 +87,90 @@ pub(super) fn export_chat(ask: &Cli, id: ConversationId, file: Option<&Path>) ->
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a new file that only its owner can read; never overwrites one. If a piece is missing, no file is left.
+/// Writes a new file that only its owner can read; never overwrites one. The file gets its name only when it is whole,
+/// so whatever interrupts this leaves nothing half under that name. If a piece is missing, nothing is left at all.
 fn write_new(file: &Path, pieces: impl IntoIterator<Item = Result<String, Failure>>) -> Result<(), Failure> {
-    let failed = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => {
+    let failed = |e: io::Error| match e.kind() {
+        ErrorKind::AlreadyExists => {
             Failure::failed(format!("{} already exists. Choose another file name.", file.display()))
         }
         _ => Failure::failed(format!("{} could not be written: {e}.", file.display())),
     };
-    let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
+    // Nobody should wait for a long export only to hear this.
+    must_be_free(file).map_err(failed)?;
+    remove_leftovers(file);
+    let (mut open, part) = begin_part(file).map_err(failed)?;
     let written = pieces.into_iter().try_for_each(|piece| open.write_all(piece?.as_bytes()).map_err(failed));
     let written = written.and_then(|()| open.sync_all().map_err(failed));
-    written.inspect_err(|_| drop(fs::remove_file(file)))
+    let written = written.and_then(|()| publish(&part, file).map_err(failed));
+    written.inspect_err(|_| drop(fs::remove_file(&part)))
+}
+
+/// How the name of a file ends that an export is still writing. It is so unusual because leftovers are deleted by it.
+const PART: &str = ".kai-part";
+
+/// Creates the file that an export grows in, beside its destination. No other export has the same name for it.
+fn begin_part(file: &Path) -> io::Result<(File, PathBuf)> {
+    let number = getrandom::u64().map_err(|e| io::Error::other(e.to_string()))?;
+    let part = file.with_added_extension(format!("{number:016x}{PART}"));
+    let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+    // Tells other exports that this one is not over. Where nothing can be locked, they delete nothing.
+    let _ = flock(&open, FlockOperation::NonBlockingLockExclusive);
+    Ok((open, part))
+}
+
+/// Deletes what interrupted exports to this file left. It could also hit one that has begun in this instant and is not
+/// locked yet, but of two exports to the same file one fails in any case.
+fn remove_leftovers(file: &Path) {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = file.file_name().unwrap_or_default().as_bytes();
+    let is_part = |entry: &DirEntry| {
+        let other = entry.file_name();
+        let rest = other.as_bytes().strip_prefix(name);
+        rest.is_some_and(|rest| rest.starts_with(b".") && rest.ends_with(PART.as_bytes()))
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten().filter(is_part) {
+        let left = entry.path();
+        if is_abandoned(&left) {
+            drop(fs::remove_file(&left));
+        }
+    }
+}
+
+/// Whether no export is writing this part any more.
+fn is_abandoned(part: &Path) -> bool {
+    let mut options = OpenOptions::new();
+    // Follows no link, and does not wait at a pipe, that somebody put here.
+    options.write(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    let opened = options.open(part);
+    opened.is_ok_and(|part| flock(&part, FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
+/// Gives a whole file its name, unless something else has that name by now.
+fn publish(part: &Path, file: &Path) -> io::Result<()> {
+    match fs::hard_link(part, file) {
+        Ok(()) => {
+            drop(fs::remove_file(part));
+            Ok(())
+        }
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(e),
+        Err(_) => rename_if_free(part, file),
+    }
+}
+
+/// For file systems without hard links, and for Android, where apps may not make any. A rename overwrites, so a file that
+/// somebody else puts there after we looked is lost.
+fn rename_if_free(part: &Path, file: &Path) -> io::Result<()> {
+    must_be_free(file)?;
+    fs::rename(part, file)
+}
+
+fn must_be_free(file: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(file) {
+        Ok(_) => Err(ErrorKind::AlreadyExists.into()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+    }
 }
 
 fn new_passphrase() -> Result<String, Failure> {
@@ -215,4 +289,89 @@ pub(super) fn erase(home: &Home) -> Result<ExitCode, Failure> {
     erase::everything(home)?;
     out::line("Everything is erased.");
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter;
+    use std::os::unix::fs::PermissionsExt;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    use super::*;
+
+    fn pieces<const N: usize>(texts: [&str; N]) -> [Result<String, Failure>; N] {
+        texts.map(|text| Ok(text.to_owned()))
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn an_interrupted_export_leaves_nothing_under_its_name_and_the_next_one_works() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kai.json");
+        let others = ["kai.json.part", "other.json.1.kai-part"];
+        for other in others {
+            fs::write(folder.path().join(other), "").unwrap();
+        }
+        // Unwinding leaves what a kill leaves: the open file is closed, and nothing else is done.
+        let killed = iter::once_with(|| -> Result<String, Failure> { resume_unwind(Box::new("killed")) });
+        let killed = pieces(["{\"half\": "]).into_iter().chain(killed);
+        assert!(catch_unwind(AssertUnwindSafe(|| write_new(&file, killed))).is_err());
+        let left = names(folder.path());
+        assert!(!left.contains(&"kai.json".to_owned()), "{left:?}");
+        let part = left.iter().find(|name| name.starts_with("kai.json.") && name.ends_with(PART));
+        let part = folder.path().join(part.expect("it was interrupted in the middle"));
+        assert_eq!(fs::read_to_string(part).unwrap(), "{\"half\": ");
+
+        write_new(&file, pieces(["{", "}"])).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(names(folder.path()), ["kai.json", others[0], others[1]], "only the leftover is deleted");
+    }
+
+    #[test]
+    fn a_missing_piece_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kai.json");
+        let half = [Ok("{".to_owned()), Err(Failure::failed("Kai is gone."))];
+        let failure = write_new(&file, half).unwrap_err();
+        assert_eq!(failure.message.to_string(), "Kai is gone.");
+        assert_eq!(names(folder.path()), Vec::<String>::new());
+    }
+
+    /// While one export waits for its second piece, another writes the same file from its beginning to its end.
+    #[test]
+    fn an_export_deletes_no_other_that_is_under_way_and_overwrites_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kai.json");
+        let meanwhile = || {
+            write_new(&file, pieces(["second"])).unwrap();
+            assert_eq!(names(folder.path()).len(), 2, "the first is still being written");
+            Ok("first".to_owned())
+        };
+        let first = pieces(["the "]).into_iter().chain(iter::once_with(meanwhile));
+        let failure = write_new(&file, first).unwrap_err();
+        assert!(failure.message.to_string().contains("already exists"));
+        assert_eq!(names(folder.path()), ["kai.json"]);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "second");
+    }
+
+    #[test]
+    fn without_hard_links_a_name_is_taken_only_if_it_is_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let [part, file] = ["part", "kai.json"].map(|name| folder.path().join(name));
+        fs::write(&part, "new").unwrap();
+        std::os::unix::fs::symlink("nowhere", &file).unwrap();
+        let refused = rename_if_free(&part, &file).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::AlreadyExists, "a link to nothing has the name too");
+        fs::remove_file(&file).unwrap();
+        rename_if_free(&part, &file).unwrap();
+        assert_eq!(names(folder.path()), ["kai.json"]);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    }
 }
