@@ -10,8 +10,28 @@ use kai_assistant::db::{DbError, OpenError};
 use kai_assistant::home::KeyError;
 use kai_words::Said;
 
-/// The command for somebody who has no model yet.
-pub(crate) const SET_UP_A_MODEL: &str = "kai models get (on this computer), or kai models add ollama --model qwen3 (all services: kai models add --help)";
+/// For somebody who has no model, where nobody has looked what this computer can run: the command that tells.
+#[cfg(feature = "local")]
+const ON_THIS_COMPUTER: Option<&str> = Some("kai models get (on this computer: private, no account)");
+#[cfg(not(feature = "local"))]
+const ON_THIS_COMPUTER: Option<&str> = None;
+
+/// A model at a service, or on a server.
+const ELSEWHERE: &str =
+    "kai models add openai (with an API key; all services and servers: kai models add --help)";
+
+/// The store edition has no demo.
+#[cfg(feature = "foss")]
+const DEMO: Option<&str> = Some("kai serve --demo (only a look: everything in it is simulated)");
+#[cfg(not(feature = "foss"))]
+const DEMO: Option<&str> = None;
+
+/// The commands for somebody who has no model yet, in the order of the welcome: a model on this computer, if it can run
+/// one; an API key; the demo. What Kai finds here, it uses by itself, so nobody without a model has to be told of that.
+pub(crate) fn set_up_a_model(on_this_computer: Option<&str>) -> String {
+    let ways: Vec<&str> = on_this_computer.into_iter().chain([ELSEWHERE]).chain(DEMO).collect();
+    ways.join(", or ")
+}
 
 /// A message that says what went wrong and what to do, with the exit code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +84,7 @@ impl From<TurnError> for Failure {
     fn from(error: TurnError) -> Self {
         let failure = Self::failed(error.said());
         match error {
-            TurnError::NoModel => failure.try_instead(SET_UP_A_MODEL),
+            TurnError::NoModel => failure.try_instead(set_up_a_model(ON_THIS_COMPUTER)),
             TurnError::Unknown(_) => failure.try_instead("kai chats list"),
             TurnError::CannotSee { label } => failure.try_instead(format!("kai models pictures {label} yes")),
             TurnError::Busy(_)
@@ -114,5 +134,21 @@ mod tests {
         let failure = Failure::failed("There is no such task.").try_instead("kai tasks list");
         assert_eq!(failure.to_string(), "There is no such task. Try: kai tasks list");
         assert_eq!(failure.message.to_string(), "There is no such task.");
+    }
+
+    #[test]
+    fn somebody_without_a_model_is_told_every_way_to_one_in_order() {
+        let own = "kai models get small (1.1 GB)";
+        for (own, told) in [
+            (Some(own), set_up_a_model(Some(own))),
+            (None, set_up_a_model(None)),
+            (ON_THIS_COMPUTER, Failure::from(TurnError::NoModel).in_a_terminal().replacen(" Try: ", "", 1)),
+        ] {
+            let ways: Vec<&str> = own.into_iter().chain([ELSEWHERE]).chain(DEMO).collect();
+            assert_eq!(told.split(", or ").collect::<Vec<_>>(), ways);
+        }
+        assert!(ELSEWHERE.starts_with("kai models add openai (with an API key"));
+        let has_demo = cfg!(feature = "foss");
+        assert_eq!(DEMO.is_some_and(|demo| demo.starts_with("kai serve --demo")), has_demo);
     }
 }

@@ -57,7 +57,7 @@ pub struct Candidate {
     pub name: String,
     pub preset: String,
     pub origin: Origin,
-    /// Its server is on this machine, so requests do not leave it.
+    /// It runs on this machine, so requests do not leave it ([`stays_here`]).
     pub local: bool,
     pub config: Config,
     /// Where the window in `config` comes from.
@@ -74,8 +74,8 @@ pub struct Candidate {
 pub struct Surroundings {
     /// Environment variables that contain keys, by name.
     pub keys: Vec<(String, Key)>,
-    /// A model of the local Ollama server, if one is running.
-    pub ollama: Option<String>,
+    /// The models of the local Ollama server, if one is running.
+    pub ollama: Vec<String>,
 }
 
 pub fn preset(id: &str) -> Option<&'static Preset> {
@@ -91,10 +91,11 @@ pub fn candidates(added: &[ConfiguredModel], around: &Surroundings) -> Vec<Candi
             all.extend(by_itself(preset, preset.model.clone(), Some(key), Origin::Environment));
         }
     }
-    if let (Some(model), Some(ollama)) = (&around.ollama, preset("ollama"))
-        && missing(ollama)
-    {
-        all.extend(by_itself(ollama, Some(model.clone()), None, Origin::Found));
+    if let Some(ollama) = preset("ollama").filter(|preset| missing(preset)) {
+        // One that leaves the machine is used only if the user adds it.
+        let at = ollama.base_url.as_deref().unwrap_or_default();
+        let model = around.ollama.iter().find(|model| stays_here(at, model)).cloned();
+        all.extend(by_itself(ollama, model, None, Origin::Found));
     }
     all
 }
@@ -123,7 +124,7 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
         name: added.name.clone(),
         preset: added.preset.clone(),
         origin: Origin::Added,
-        local: is_local(&added.base_url),
+        local: stays_here(&added.base_url, &added.model),
         config: Config {
             format: preset.map_or(kai_llm::Format::OpenAi, |preset| preset.format),
             base_url: added.base_url.clone(),
@@ -133,7 +134,7 @@ fn from_added(added: &ConfiguredModel, around: &Surroundings) -> Candidate {
             stream: true,
         },
         window_source: window.source,
-        vision: Vision::known(added.sees, false, &added.model),
+        vision: Vision::known(&added.preset, added.sees, false, &added.model),
         sees: added.sees,
         why_not,
     }
@@ -149,8 +150,8 @@ fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: O
         window: preset.window,
         stream: true,
     };
-    let local = is_local(&config.base_url);
-    let vision = Vision::known(None, false, &config.model);
+    let local = stays_here(&config.base_url, &config.model);
+    let vision = Vision::known(&preset.id, None, false, &config.model);
     Some(Candidate {
         name: preset.id.clone(),
         preset: preset.id.clone(),
@@ -164,7 +165,28 @@ fn by_itself(preset: &Preset, model: Option<String>, key: Option<Key>, origin: O
     })
 }
 
-/// Whether the address is on this machine.
+/// Whether requests to this model stay on this machine.
+pub fn stays_here(base_url: &str, model: &str) -> bool {
+    is_local(base_url) && !is_passed_on(base_url, model)
+}
+
+/// Whether a server on this machine passes requests to this model on to another one. Ollama does so with the models of
+/// its cloud, which it offers like its own. Their names tell; a proxy that says nothing cannot be recognised.
+pub fn is_passed_on(base_url: &str, model: &str) -> bool {
+    // Kai runs a file itself, whatever it is called.
+    let is_file = Url::parse(base_url).is_ok_and(|url| url.scheme() == "file");
+    is_local(base_url) && !is_file && is_of_the_cloud(model)
+}
+
+/// Whether this is how Ollama calls the models of its cloud: `glm-4.6:cloud`, `gpt-oss:120b-cloud`.
+fn is_of_the_cloud(model: &str) -> bool {
+    let name = model.trim().to_ascii_lowercase();
+    // Ollama adds this tag to a name without one.
+    let name = name.strip_suffix(":latest").unwrap_or(&name);
+    name.ends_with("-cloud") || name.rsplit_once(':').is_some_and(|(_, tag)| tag.trim() == "cloud")
+}
+
+/// Whether the address is on this machine. Whether requests stay there depends on the model, too: [`stays_here`].
 pub fn is_local(base_url: &str) -> bool {
     // Parse the address as the HTTP client does, or the two could disagree about the host.
     let url = Url::parse(base_url).ok();
@@ -207,7 +229,7 @@ mod tests {
     #[test]
     fn what_was_added_comes_first_and_what_was_found_last() {
         let key = |name: &str| (name.to_owned(), Key::new("k"));
-        let around = Surroundings { keys: vec![key("ANTHROPIC_API_KEY")], ollama: Some("qwen".to_owned()) };
+        let around = Surroundings { keys: vec![key("ANTHROPIC_API_KEY")], ollama: vec!["qwen".to_owned()] };
         for (name, set_up, surroundings, expected) in [
             ("nothing at all", vec![], Surroundings::default(), vec![]),
             ("only found", vec![], around.clone(), vec!["anthropic", "ollama"]),
@@ -229,6 +251,65 @@ mod tests {
             ("inside Kai", vec![added("here", BUILT_IN, None)], Surroundings::default(), vec!["here"]),
         ] {
             assert_eq!(names(&set_up, &surroundings), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_model_of_ollamas_cloud_is_not_taken_by_itself() {
+        for (models, expected) in [
+            (&["gpt-oss:120b-cloud", "glm-4.6:cloud"][..], vec![]),
+            (&["gpt-oss:120b-cloud", "qwen3:8b"], vec!["qwen3:8b"]),
+        ] {
+            let ollama = models.iter().copied().map(str::to_owned).collect();
+            let found = candidates(&[], &Surroundings { keys: vec![], ollama });
+            let taken: Vec<&str> = found.iter().map(|candidate| candidate.config.model.as_str()).collect();
+            assert_eq!(taken, expected, "{models:?}");
+        }
+    }
+
+    #[test]
+    fn a_model_of_ollamas_cloud_leaves_this_machine_through_whichever_server_here() {
+        const OLLAMA: &str = "http://127.0.0.1:11434/v1";
+        for (url, model, stays) in [
+            (OLLAMA, "qwen3:8b", true),
+            (OLLAMA, "gpt-oss:120b-cloud", false),
+            (OLLAMA, "deepseek-v3.1:671b-cloud", false),
+            (OLLAMA, "glm-4.6:cloud", false),
+            (OLLAMA, " GLM-4.6:Cloud ", false),
+            (OLLAMA, "mine-cloud:latest", false),
+            (OLLAMA, "someone/cloudy:8b", true),
+            (OLLAMA, "cloud-nine", true),
+            ("http://localhost:8080", "kimi-k2:1t-cloud", false),
+            ("http://[::1]:4000/v1", "glm-4.6:cloud", false),
+            ("https://ollama.com/v1", "glm-4.6:cloud", false),
+            ("https://api.openai.com/v1", "gpt-5", false),
+            ("file:///home/kai/models/a-cloud.gguf", "a-cloud", true),
+            ("file://elsewhere.example/small.gguf", "small", false),
+        ] {
+            assert_eq!(stays_here(url, model), stays, "{model} at {url}");
+            assert_eq!(is_passed_on(url, model), is_local(url) && !stays, "{model} at {url}");
+            let model = ConfiguredModel {
+                base_url: url.to_owned(),
+                model: model.to_owned(),
+                ..added("mine", "openai-compatible", None)
+            };
+            let candidate = candidates(&[model], &Surroundings::default()).remove(0);
+            assert_eq!(candidate.local, stays, "{candidate:?}");
+        }
+    }
+
+    #[test]
+    fn a_model_that_kai_runs_itself_sees_no_pictures() {
+        for (preset, sees, expected) in [
+            (BUILT_IN, None, Vision::No),
+            (BUILT_IN, Some(true), Vision::No),
+            ("openai-compatible", None, Vision::Yes),
+            ("openai-compatible", Some(false), Vision::No),
+        ] {
+            let model = "qwen2.5-vl-3b".to_owned();
+            let model = ConfiguredModel { model, sees, ..added("mine", preset, None) };
+            let candidate = candidates(&[model], &Surroundings::default()).remove(0);
+            assert_eq!(candidate.vision, expected, "{preset} {sees:?}");
         }
     }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::BUILT_IN;
+
 /// Whether a model can see pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -13,9 +15,11 @@ pub enum Vision {
 }
 
 impl Vision {
-    /// What is known of a model: what the user said counts most, then what its server answered, then its name.
-    pub fn known(set: Option<bool>, refused: bool, model: &str) -> Self {
+    /// What is known of a model: what the user said counts most, then what its server answered, then its name. For those
+    /// that run inside Kai nothing of that counts: their engine takes words only.
+    pub fn known(preset: &str, set: Option<bool>, refused: bool, model: &str) -> Self {
         match set {
+            _ if preset == BUILT_IN => Self::No,
             Some(true) => Self::Yes,
             Some(false) => Self::No,
             None if refused => Self::No,
@@ -143,13 +147,15 @@ mod tests {
 
     #[test]
     fn what_the_user_says_counts_most() {
-        for (set, refused, expected) in [
-            (Some(true), true, Vision::Yes),
-            (Some(false), false, Vision::No),
-            (None, true, Vision::No),
-            (None, false, Vision::Yes),
+        for (preset, set, refused, expected) in [
+            ("openai", Some(true), true, Vision::Yes),
+            ("openai", Some(false), false, Vision::No),
+            ("openai", None, true, Vision::No),
+            ("openai", None, false, Vision::Yes),
+            (BUILT_IN, None, false, Vision::No),
+            (BUILT_IN, Some(true), false, Vision::No),
         ] {
-            assert_eq!(Vision::known(set, refused, "gpt-5"), expected);
+            assert_eq!(Vision::known(preset, set, refused, "gpt-5"), expected, "{preset} {set:?} {refused}");
         }
     }
 }

@@ -208,7 +208,11 @@ fn a_file_without_keys_takes_none_away_and_gives_none_to_another_server() {
         put(&to, &file, mode, None).unwrap();
         assert_eq!(key_in(&to), Some(Key::new("sk-very-secret")), "{mode:?}");
         let brave = to.write_now(|tx| Ok::<_, DbError>(settings::load(tx)?.secrets())).unwrap();
-        assert_eq!(brave.get("web_search_brave_key").map(String::as_str), Some("BSA-very-secret"), "{mode:?}");
+        assert_eq!(
+            brave.get("web_search_brave_key").map(String::as_str),
+            Some("BSA-very-secret"),
+            "{mode:?}"
+        );
         let elsewhere = |tx: &Transaction<'_>| {
             let sql = "UPDATE models SET base_url = 'https://elsewhere.example/v1'";
             tx.execute(sql, []).map(drop).map_err(DbError::from)

@@ -12,7 +12,6 @@ use crate::call::local::{Download, Phase, Progress};
 /// The one download, and where models come from.
 pub(crate) struct Downloads {
     /// The public hub and its models, except in tests.
-    #[cfg_attr(not(feature = "local"), expect(dead_code, reason = "nothing is downloaded"))]
     pub(crate) source: Source,
     state: watch::Sender<Option<Download>>,
     /// Stops the download that runs.
@@ -59,6 +58,15 @@ impl Downloads {
         *current = Some(stop);
         self.tell(name, Phase::Running(Progress { total, ..Progress::default() }));
         Ok(())
+    }
+
+    /// Does something with the files of models while no download runs and none can begin. `Err` names the one that runs.
+    pub(crate) fn between<T>(&self, act: impl FnOnce() -> T) -> Result<T, String> {
+        let _none_begins = lock(&self.stop);
+        match self.running() {
+            Some(running) => Err(running),
+            None => Ok(act()),
+        }
     }
 
     pub(crate) fn tell(&self, name: &str, phase: Phase) {

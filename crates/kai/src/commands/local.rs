@@ -1,6 +1,6 @@
 //! Models that run inside Kai: what can be downloaded, downloading it, and adding any GGUF file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use kai_assistant::agent::{Event, Face};
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{model_files, models, sizes};
 use crate::app::App;
+use crate::app::catalogue::installed;
 use crate::app::downloads::Downloads;
 use crate::call::local::{Catalogue, CatalogueRow, Download, MachineRow, NewFile, Phase, Progress};
 use crate::call::models::ModelRow;
@@ -67,12 +68,6 @@ pub(crate) async fn catalogue(app: &App) -> Result<Catalogue, Failure> {
         disk_free: machine.disk,
     };
     Ok(Catalogue { machine, recommended, why_none, models })
-}
-
-/// Whether its file is here. A file of another length is not what was downloaded.
-fn installed(entry: &Entry, folder: &Path) -> Installed {
-    let file = std::fs::metadata(folder.join(entry.file));
-    if file.is_ok_and(|file| file.len() == entry.bytes) { Installed::Yes } else { Installed::No }
 }
 
 fn good_for(strength: Strength) -> Said {

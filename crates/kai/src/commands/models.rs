@@ -16,14 +16,14 @@ use kai_llm::{
     Config, Key, Message, Model, ModelError, Offered, Preset, Request, connect, context, local, offered,
     presets,
 };
-use kai_words::{Said, said};
+use kai_words::{Lang, Said, said};
 use rusqlite::Transaction;
 
-use super::{messages, model_files};
+use super::{messages, model_files, sizes};
 use crate::app::{App, facts};
 use crate::call::models::{ModelOrigin, ModelRemoved, ModelRow, ModelTest, NewModel};
 use crate::caller_env::CallerEnv;
-use crate::failure::{Failure, SET_UP_A_MODEL};
+use crate::failure::{Failure, set_up_a_model};
 
 /// The names of the models that are known without searching for local servers.
 pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
@@ -36,7 +36,7 @@ pub(crate) async fn names(app: &App) -> Result<Vec<String>, DbError> {
 
 fn surroundings(env: &CallerEnv) -> Surroundings {
     let keys = env.keys.iter().map(|(name, key)| (name.clone(), Key::new(key.as_str()))).collect();
-    Surroundings { keys, ollama: None }
+    Surroundings { keys, ollama: vec![] }
 }
 
 /// Refuses in the demo, which contacts no model outside, whatever keys are set.
@@ -55,13 +55,13 @@ pub(crate) async fn candidates(app: &App, env: &CallerEnv) -> Result<Vec<Candida
     let mut candidates = models::candidates(&added, &env);
     if candidates.iter().all(|candidate| candidate.why_not.is_some()) {
         // Searching takes time, so only look for Ollama if there is no other usable model.
-        env.ollama = local::ollama().await.and_then(|models| models.into_iter().next());
+        env.ollama = local::ollama().await.unwrap_or_default();
         candidates = models::candidates(&added, &env);
     }
     window::settle(&mut candidates, &windows);
     for candidate in &mut candidates {
         let refused = blind.contains(&candidate.config.place());
-        candidate.vision = Vision::known(candidate.sees, refused, &candidate.config.model);
+        candidate.vision = Vision::known(&candidate.preset, candidate.sees, refused, &candidate.config.model);
     }
     Ok(candidates)
 }
@@ -121,7 +121,7 @@ pub(crate) async fn ready(app: &App, env: &CallerEnv) -> Result<Vec<Ready>, Unre
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) name: String,
-    /// Its server is on this computer.
+    /// It runs on this computer.
     pub(crate) local: bool,
 }
 
@@ -169,8 +169,10 @@ fn chosen_first(mut ready: Vec<Ready>, chosen: Option<String>) -> Result<Vec<Rea
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.said())]
 pub(crate) enum Unready {
-    /// No model is set up.
-    NoModel,
+    /// No model is set up. `here` is the command for one that runs on this computer, if it can run one.
+    NoModel {
+        here: Option<String>,
+    },
     /// It lacks something, such as its API key. `helps` is the command for that.
     Unusable {
         model: String,
@@ -193,7 +195,7 @@ impl Unready {
     /// The reason in the user's language. It names no command, because the page shows it too.
     pub(crate) fn said(&self) -> Said {
         match self {
-            Self::NoModel => said::turn_no_model(),
+            Self::NoModel { .. } => said::turn_no_model(),
             Self::Unusable { why, .. } => why.clone(),
             Self::Chosen { model } => said::unready_chosen(model),
             Self::Misconfigured { model, error } => trouble::said(model, error),
@@ -206,11 +208,22 @@ impl From<Unready> for Failure {
     fn from(why: Unready) -> Self {
         let failure = Self::failed(why.said());
         match why {
-            Unready::NoModel => failure.try_instead(SET_UP_A_MODEL),
+            Unready::NoModel { here } => failure.try_instead(set_up_a_model(here.as_deref())),
             Unready::Unusable { helps, .. } => failure.try_instead(helps),
             Unready::Chosen { .. } | Unready::Misconfigured { .. } | Unready::Store(_) => failure,
         }
     }
+}
+
+fn no_model(app: &App) -> Unready {
+    let here = app.downloads.source.recommended(&app.home.models());
+    Unready::NoModel { here: here.map(|(name, bytes)| on_this_computer(name, bytes)) }
+}
+
+/// The command for a model that Kai runs itself, and what speaks for it.
+fn on_this_computer(name: &str, bytes: u64) -> String {
+    let size = sizes::size(bytes, Lang::ENGLISH);
+    format!("kai models get {name} ({size}; runs on this computer: private, no account)")
 }
 
 /// The command that makes an unusable model usable.
@@ -268,7 +281,7 @@ pub(crate) async fn connected(
         stays |= ready.is_empty() && is_local && chosen.is_none();
         unready = unready.or(Some(why));
     }
-    if ready.is_empty() { Err(unready.unwrap_or(Unready::NoModel)) } else { Ok(ready) }
+    if ready.is_empty() { Err(unready.unwrap_or_else(|| no_model(app))) } else { Ok(ready) }
 }
 
 pub(crate) async fn rows(app: &App, env: &CallerEnv) -> Result<Vec<ModelRow>, DbError> {
@@ -335,6 +348,10 @@ pub(crate) async fn add(app: &App, env: &CallerEnv, new: NewModel) -> Result<Mod
     // Refuse a configuration that cannot work now, not at the first question.
     let name = added.name.clone();
     connect(&trial.config, &app.http).map_err(|error| Failure::usage(trouble::said(&name, &error)))?;
+    // Later only its name can tell that it leaves this computer.
+    if trial.local && local::passes_on(preset, &added.base_url, &added.model).await {
+        return Err(Failure::usage(said::models_passed_on(&added.model)));
+    }
     let typed = Typed { context_auto: matches!(context, Some(None)), pictures: pictures.is_some() };
     app.db.write(move |tx| keep(tx, &added, typed)).await?;
     let candidates = candidates(app, env).await?;
@@ -439,7 +456,14 @@ pub(crate) async fn set_pictures(
     typed: &str,
 ) -> Result<ModelRow, Failure> {
     let (sees, changed) = (typed_pictures(typed)?, name.clone());
-    if !app.db.write(move |tx| store::set_sees(tx, &changed, sees)).await? {
+    let set = move |tx: &Transaction<'_>| -> Result<bool, Failure> {
+        let runs_here = |model: &ConfiguredModel| model.name == changed && model.preset == BUILT_IN;
+        if sees == Some(true) && store::all(tx)?.iter().any(runs_here) {
+            return Err(Failure::failed(said::models_pictures_never(&changed)));
+        }
+        Ok(store::set_sees(tx, &changed, sees)?)
+    };
+    if !app.db.write(set).await? {
         return Err(not_added(&name));
     }
     named_row(app, env, &name).await?.ok_or_else(|| not_added(&name))
@@ -489,7 +513,10 @@ async fn model(preset: &Preset, new: &NewModel) -> Result<String, Failure> {
         return Ok(named);
     }
     let found = if preset.id == "ollama" { local::ollama().await } else { None };
-    found.and_then(|models| models.into_iter().next()).ok_or_else(|| {
+    let at = preset.base_url.as_deref().unwrap_or_default();
+    // The user has to name one that leaves this computer.
+    let mut own = found.into_iter().flatten().filter(|model| models::stays_here(at, model));
+    own.next().ok_or_else(|| {
         Failure::usage(said::models_model_needed())
             .try_instead(format!("kai models add {} --model NAME", preset.id))
     })
@@ -587,7 +614,7 @@ pub(crate) async fn test(app: &App, env: &CallerEnv, name: Option<&str>) -> Resu
     if candidates.is_empty() {
         return Err(match name {
             Some(name) => Failure::failed(said::models_unknown(name)).try_instead("kai models list"),
-            None => ready(app, env).await.err().unwrap_or(Unready::NoModel).into(),
+            None => ready(app, env).await.err().unwrap_or_else(|| no_model(app)).into(),
         });
     }
     // All at the same time, so that slow models neither delay the others nor add up past the caller's timeout.
@@ -670,18 +697,21 @@ mod tests {
         App::for_tests(Arc::new(ManualClock::at(now)))
     }
 
-    async fn add_at(app: &App, name: &str, base_url: String) {
-        let (preset, model) = ("openai-compatible".to_owned(), "m".to_owned());
-        let added = ConfiguredModel {
+    /// A model at this address, called the same by its server.
+    fn at(base_url: &str, name: &str) -> ConfiguredModel {
+        ConfiguredModel {
             name: name.to_owned(),
-            preset,
-            base_url,
-            model,
+            preset: "openai-compatible".to_owned(),
+            base_url: base_url.to_owned(),
+            model: name.to_owned(),
             key: None,
             context: None,
             sees: None,
-        };
-        app.db.write(move |tx| store::keep(tx, &added)).await.map_err(|e: DbError| e).unwrap();
+        }
+    }
+
+    async fn put(app: &App, added: ConfiguredModel) {
+        app.db.write(move |tx| store::keep(tx, &added)).await.unwrap();
     }
 
     /// The caller at the other end of the socket waits five minutes before it assumes that the daemon is stuck.
@@ -691,7 +721,7 @@ mod tests {
         let mut silent = vec![];
         for name in ["one", "two"] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            add_at(&app, name, format!("http://{}/v1", listener.local_addr().unwrap())).await;
+            put(&app, at(&format!("http://{}/v1", listener.local_addr().unwrap()), name)).await;
             silent.push(listener);
         }
         let began = tokio::time::Instant::now();
@@ -701,5 +731,76 @@ mod tests {
         for test in tests {
             assert!(!test.works && test.says.to_string().contains("didn’t answer within"), "{}", test.says);
         }
+    }
+
+    /// A server on this computer may pass requests on.
+    #[tokio::test]
+    async fn a_request_for_a_model_of_ollamas_cloud_is_not_said_to_have_stayed_here() {
+        let (app, _folder) = app();
+        for name in ["qwen3:8b", "gpt-oss:120b-cloud"] {
+            put(&app, at("http://127.0.0.1:9/v1", name)).await;
+        }
+        test(&app, &app.env, None).await.unwrap();
+        let records = app.db.read(ledger::all).await.unwrap();
+        let mut sent: Vec<(String, bool)> = records
+            .into_iter()
+            .filter_map(|record| match record {
+                ledger::Record::Request { model, here, .. } => Some((model, here)),
+                _ => None,
+            })
+            .collect();
+        sent.sort();
+        assert_eq!(sent, [("gpt-oss:120b-cloud".to_owned(), false), ("qwen3:8b".to_owned(), true)]);
+        let rows = rows(&app, &app.env).await.unwrap();
+        let local: Vec<bool> = rows.iter().map(|row| row.local).collect();
+        assert_eq!(local, [true, false], "the heartbeat and the page go by that");
+    }
+
+    #[tokio::test]
+    async fn a_model_that_kai_runs_itself_sees_no_pictures_whatever_is_set() {
+        let (app, _folder) = app();
+        let file = at("file:///nowhere/gemma-3-4b.gguf", "gemma-3-4b");
+        put(&app, ConfiguredModel { preset: BUILT_IN.to_owned(), ..file.clone() }).await;
+        put(&app, ConfiguredModel { name: "server".to_owned(), ..at("http://127.0.0.1:9/v1", "gemma-3-4b") })
+            .await;
+        let seen = |rows: Vec<ModelRow>| rows.into_iter().map(|row| row.pictures).collect::<Vec<_>>();
+        assert_eq!(seen(rows(&app, &app.env).await.unwrap()), [Vision::No, Vision::Yes]);
+        let set = set_pictures(&app, &app.env, file.name.clone(), "yes").await;
+        assert_eq!(set.unwrap_err().message, said::models_pictures_never("gemma-3-4b"));
+        assert!(set_pictures(&app, &app.env, file.name, "auto").await.is_ok());
+    }
+
+    /// The terminal names the recommended model and its size, if this computer can run it.
+    #[cfg(feature = "local")]
+    #[tokio::test]
+    async fn somebody_without_a_model_is_told_of_one_for_this_computer() {
+        use crate::app::catalogue::Source;
+        use crate::app::downloads::Downloads;
+        use kai_local::machine::Machine;
+
+        let roomy = |_: &std::path::Path| Machine {
+            memory: 16_000_000_000,
+            available: 9_000_000_000,
+            cores: 8,
+            disk: Some(100_000_000_000),
+            has_vectors: true,
+        };
+        let small = |_: &std::path::Path| Machine {
+            memory: 1_000_000_000,
+            available: 500_000_000,
+            cores: 2,
+            disk: None,
+            has_vectors: true,
+        };
+        let told = |look: fn(&std::path::Path) -> Machine| {
+            let (mut app, _folder) = app();
+            app.downloads = Downloads::of(Source { look, ..Source::public() });
+            Failure::from(no_model(&app)).to_string()
+        };
+        let first = "No model is set up. Set one up first. Try: ";
+        let own = "kai models get qwen2.5-1.5b (1.1 GB; runs on this computer: private, no account), or ";
+        let others = "kai models add openai (with an API key";
+        assert!(told(roomy).starts_with(&format!("{first}{own}{others}")), "{}", told(roomy));
+        assert!(told(small).starts_with(&format!("{first}{others}")), "{}", told(small));
     }
 }

@@ -42,10 +42,10 @@ impl Engine {
         }))
     }
 
-    /// Ends the engine's process, for example before a model's file is deleted.
-    pub(crate) async fn end(&self) {
+    /// Ends the engine's process if it has loaded this file, for example before the file is deleted.
+    pub(crate) async fn end_of(&self, file: &Path) {
         if let Some(engine) = self.0.get() {
-            engine.end().await;
+            engine.end_of(file).await;
         }
     }
 }

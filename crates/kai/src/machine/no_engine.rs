@@ -1,5 +1,6 @@
 //! The twin of `engine.rs` in a build without an engine: models that need it say so.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ impl Engine {
     }
 
     #[expect(clippy::unused_async, reason = "its twin needs it")]
-    pub(crate) async fn end(&self) {}
+    pub(crate) async fn end_of(&self, _: &Path) {}
 }
 
 pub(crate) fn work() -> ExitCode {

@@ -38,7 +38,7 @@ pub(super) fn turn(error: &TurnError) -> Trouble {
 /// The page that helps if no model can be asked.
 fn before(unready: &Unready) -> Option<Remedy> {
     match unready {
-        Unready::NoModel => Some(Remedy::models()),
+        Unready::NoModel { .. } => Some(Remedy::models()),
         Unready::Unusable { model, .. } => Some(Remedy::model(model, Fault::Key)),
         Unready::Misconfigured { model, error } => during(model, error),
         // Another model is chosen beside the message field.
@@ -90,7 +90,7 @@ mod tests {
         let text = || "x".to_owned();
         let wrong = ModelError::BadSetup { what: Detail::KeyEmpty, hint: Hint::CopyKey };
         for (why, href) in [
-            (Unready::NoModel.into(), Some("/settings/models")),
+            (Unready::NoModel { here: None }.into(), Some("/settings/models")),
             (
                 Unready::Unusable { model: text(), why: said::unready_no_key("mine"), helps: text() }.into(),
                 Some("/settings/models?open=model%3Ax#models-key"),

@@ -16,7 +16,7 @@ use kai_assistant::legible::{folded_line, thousands};
 use kai_assistant::memory::Memory;
 use kai_assistant::memory::promotion::Proposal;
 use kai_assistant::models::vision::Vision;
-use kai_assistant::models::{BUILT_IN, is_unencrypted};
+use kai_assistant::models::{BUILT_IN, is_passed_on, is_unencrypted};
 use kai_assistant::tasks::{Missed, Status};
 use kai_llm::Message;
 use kai_words::Said;
@@ -555,6 +555,9 @@ pub(super) fn models(rows: &[ModelRow]) -> String {
         };
         let leaves = match (row.local, is_unencrypted(&row.base_url)) {
             (true, _) => "stays on this machine",
+            (false, _) if is_passed_on(&row.base_url, &row.model) => {
+                "leaves this machine: its server passes your chats on"
+            }
             (false, false) => "sends your chats to this server",
             (false, true) => "sends your chats unencrypted",
         };

@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use kai_assistant::legible::visible;
 use kai_assistant::models::trouble::{self, Fault};
-use kai_assistant::models::{is_local, preset};
+use kai_assistant::models::{is_local, is_passed_on, preset};
 use kai_llm::{Key, Offered, Preset};
 use kai_words::{Lang, Said, said};
 use maud::{Markup, html};
@@ -166,8 +166,9 @@ impl Rendered<'_> {
         let is_offered = |id: &&str| offered.iter().any(|it| it.id == *id);
         let typed = self.typed("model").filter(|typed| !typed.is_empty()).filter(is_offered);
         let usual = preset.model.as_deref().filter(is_offered);
-        let chosen =
-            typed.or(Some(model).filter(is_offered)).or(usual).or(offered.first().map(|it| it.id.as_str()));
+        let at = self.at();
+        let first = || first_choice(offered, at).map(|it| it.id.as_str());
+        let chosen = typed.or(Some(model).filter(is_offered)).or(usual).or_else(first);
         let (id, other) = (self.id("model"), self.id("other"));
         html! {
             label for=(id) { (lang.models_model()) }
@@ -175,6 +176,7 @@ impl Rendered<'_> {
                 @for it in offered {
                     option value=(it.id) selected[Some(it.id.as_str()) == chosen] {
                         @match &it.name { Some(name) => { (visible(name)) " (" (visible(&it.id)) ")" }, None => (visible(&it.id)) }
+                        (mark(it, at, lang))
                     }
                 }
             }
@@ -185,22 +187,48 @@ impl Rendered<'_> {
         }
     }
 
-    /// What leaves the machine if this model is used.
-    fn leaves(&self) -> Said {
+    /// The address that was typed, or else the service's own.
+    fn at(&self) -> &str {
         let typed = self.typed("base_url").filter(|typed| !typed.is_empty()).unwrap_or(self.shown.base_url);
         let at =
             if typed.is_empty() { self.shown.preset.base_url.as_deref().unwrap_or_default() } else { typed };
-        leaves(at)
+        at.trim()
+    }
+
+    /// What leaves the machine if this model is used.
+    fn leaves(&self) -> Said {
+        match self.listing.as_ref().map(|listing| &listing.offers) {
+            Some(Offers::Listed(offered)) if !offered.is_empty() => leaves(self.at(), &ids(offered)),
+            _ => leaves(self.at(), &[self.typed("model").unwrap_or(self.shown.model)]),
+        }
     }
 }
 
-/// What leaves the machine if chats go to this address.
-pub(super) fn leaves(base_url: &str) -> Said {
-    match url::Url::parse(base_url.trim()).ok().and_then(|url| url.host_str().map(str::to_owned)) {
-        _ if is_local(base_url.trim()) => said::models_leaves_nothing(),
+/// The names of models in requests.
+pub(super) fn ids(offered: &[Offered]) -> Vec<&str> {
+    offered.iter().map(|model| model.id.as_str()).collect()
+}
+
+/// What leaves the machine if chats go to one of these models at this address.
+pub(super) fn leaves(base_url: &str, models: &[&str]) -> Said {
+    let passed_on = models.iter().filter(|model| is_passed_on(base_url, model)).count();
+    match url::Url::parse(base_url).ok().and_then(|url| url.host_str().map(str::to_owned)) {
+        _ if is_local(base_url) && passed_on == 0 => said::models_leaves_nothing(),
+        _ if is_local(base_url) && passed_on == models.len() => said::models_leaves_through(),
+        _ if is_local(base_url) => said::models_leaves_some(),
         Some(host) => said::models_leaves_to(host),
         None => said::models_leaves_somewhere(),
     }
+}
+
+/// The model that is chosen unless the user chooses another. If the server is on this machine, so is the model.
+pub(super) fn first_choice<'o>(offered: &'o [Offered], base_url: &str) -> Option<&'o Offered> {
+    offered.iter().find(|model| !is_passed_on(base_url, &model.id)).or(offered.first())
+}
+
+/// Marks a model in a choice that a server on this machine passes on.
+pub(super) fn mark(model: &Offered, base_url: &str, lang: Lang) -> Markup {
+    html! { @if is_passed_on(base_url, &model.id) { " · " (lang.models_elsewhere()) } }
 }
 
 /// The choice whether the model can see pictures.

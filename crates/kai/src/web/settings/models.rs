@@ -7,7 +7,7 @@ use kai_assistant::legible::visible;
 use kai_assistant::models::store::Move;
 use kai_assistant::models::vision::Vision;
 use kai_assistant::models::window::WindowSource;
-use kai_assistant::models::{BUILT_IN, is_unencrypted, preset};
+use kai_assistant::models::{BUILT_IN, is_passed_on, is_unencrypted, preset};
 use kai_llm::{Preset, presets};
 use kai_words::{Lang, said};
 use maud::{Markup, html};
@@ -121,6 +121,7 @@ fn tags(row: &ModelRow, lang: Lang) -> Vec<&'static str> {
     let local = match (row.local, is_unencrypted(&row.base_url)) {
         (true, _) if row.preset == BUILT_IN => lang.local_here(),
         (true, _) => lang.models_stays(),
+        (false, _) if is_passed_on(&row.base_url, &row.model) => lang.models_passes_on(),
         (false, false) => lang.models_sends(),
         (false, true) => lang.models_sends_open(),
     };

@@ -17,6 +17,7 @@ use rusqlite::Transaction;
 
 use super::context::{Page, PageContext, Place};
 use super::form::Form;
+use super::model_form::{first_choice, ids, leaves, mark};
 use super::parts::{Region, form, plain};
 use super::{agent, local, models, phones};
 use crate::app::{App, facts};
@@ -128,14 +129,15 @@ fn found(ctx: &PageContext<'_>, rows: &[ModelRow], servers: &[Server]) -> Markup
 /// A server on this machine, with its models to choose from.
 fn use_server(ctx: &PageContext<'_>, server: &Server) -> Markup {
     let (preset, lang) = (server.preset, ctx.lang);
+    let at = preset.base_url.as_deref().unwrap_or_default();
     let id = format!("found-{}", preset.id);
     let content = html! {
         input type="hidden" name="preset" value=(preset.id);
         label for=(id) { (models::called(preset, lang)) }
         select id=(id) data-testid=(id) name="model" data-stays autocomplete="off" {
-            (choices(&server.models))
+            (choices(&server.models, at, lang))
         }
-        p class="quiet" { (lang.models_leaves_nothing()) }
+        p class="quiet" { (leaves(at, &ids(&server.models)).to(lang)) }
         div class="choices" {
             button type="submit" class="primary" data-testid="welcome-use" { (lang.welcome_use(models::called(preset, lang))) }
         }
@@ -143,11 +145,12 @@ fn use_server(ctx: &PageContext<'_>, server: &Server) -> Markup {
     form(ctx, "models", "/settings/models/add", "fields", &content)
 }
 
-/// The models to choose from. The first is chosen, and said to be: a page that is updated goes by that.
-fn choices(models: &[Offered]) -> Markup {
+/// The models to choose from. One is chosen, and said to be: a page that is updated goes by that.
+fn choices(models: &[Offered], base_url: &str, lang: Lang) -> Markup {
+    let chosen = first_choice(models, base_url);
     html! {
-        @for (n, model) in models.iter().enumerate() {
-            option value=(model.id) selected[n == 0] { (visible(&model.id)) }
+        @for model in models {
+            option value=(model.id) selected[Some(model) == chosen] { (visible(&model.id)) (mark(model, base_url, lang)) }
         }
     }
 }
@@ -198,14 +201,32 @@ async fn done(form: Form) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use kai_words::said;
+
     use super::*;
+
+    const OLLAMA: &str = "http://127.0.0.1:11434/v1";
 
     #[test]
     fn the_first_model_of_a_found_server_is_chosen() {
         let models = ["small", "large"].map(|id| Offered { id: id.to_owned(), name: None });
         assert_eq!(
-            choices(&models).into_string(),
+            choices(&models, OLLAMA, Lang::ENGLISH).into_string(),
             r#"<option value="small" selected>small</option><option value="large">large</option>"#
         );
+        assert_eq!(leaves(OLLAMA, &ids(&models)), said::models_leaves_nothing());
+    }
+
+    #[test]
+    fn a_model_that_the_found_server_passes_on_is_marked_and_not_chosen() {
+        let models = ["glm-4.6:cloud", "small"].map(|id| Offered { id: id.to_owned(), name: None });
+        assert_eq!(
+            choices(&models, OLLAMA, Lang::ENGLISH).into_string(),
+            "<option value=\"glm-4.6:cloud\">glm-4.6:cloud · leaves this computer</option>\
+             <option value=\"small\" selected>small</option>"
+        );
+        assert_eq!(leaves(OLLAMA, &ids(&models)), said::models_leaves_some());
+        assert_eq!(leaves(OLLAMA, &ids(&models[..1])), said::models_leaves_through());
+        assert_eq!(leaves("https://ollama.com/v1", &ids(&models)), said::models_leaves_to("ollama.com"));
     }
 }
