@@ -935,6 +935,38 @@ async fn what_cannot_get_shorter_is_sent_once_and_then_said() {
     assert_eq!(known(&stage).await, [], "nothing that worked was learned");
 }
 
+/// What the user stopped belongs to the turn that goes on with it, however little room there is.
+#[tokio::test]
+async fn an_answer_that_goes_on_keeps_its_question_and_its_results() {
+    let stage = Stage::new().await;
+    let id = stage.conversation;
+    let store = move |tx: &Transaction<'_>| {
+        let (call, tool) = (CallId("c1".to_owned()), "slow".to_owned());
+        let arguments = r#"{"number":1}"#.to_owned();
+        let calls = vec![ToolCall { id: call.clone(), name: tool.clone(), arguments, signature: None }];
+        let round = [
+            Message::user("what does it say?".to_owned()),
+            Message::Assistant { text: String::new(), calls, signature: None },
+            Message::Tool { call, tool, result: "word ".repeat(8_000) },
+        ];
+        conversation::append(tx, id, &round, None, Timestamp::UNIX_EPOCH)?;
+        conversation::append_stopped(tx, id, "It says ", "m", Timestamp::UNIX_EPOCH)
+    };
+    stage.write(store).await;
+    let model = Arc::new(Scripted::by(|_| Act::text("a word.")).with_window(8_192));
+    let models = [ready("m", &model)];
+    stage.driver(&models).continued(id).await.unwrap();
+    let requests = model.requests();
+    let [question, called, result, stopped, go_on] = &requests[0].messages[..] else {
+        panic!("{:?}", requests[0].messages)
+    };
+    assert_eq!(question, &Message::user("what does it say?".to_owned()));
+    assert!(matches!(called, Message::Assistant { calls, .. } if calls.len() == 1), "{called:?}");
+    assert!(matches!(result, Message::Tool { result, .. } if result.contains("[Shortened to fit")));
+    assert!(matches!(stopped, Message::Assistant { text, .. } if text == "It says "), "{stopped:?}");
+    assert!(matches!(go_on, Message::User { .. }), "{go_on:?}");
+}
+
 /// A red square of 2 × 2 pixels.
 const SQUARE: &[u8] = b"\x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x00\x02\x00\x00\x00\x02\x08\x02\x00\x00\x00\xfd\xd4\x9a\x73\x00\x00\x00\x10\x49\x44\x41\x54\x78\x9c\x63\xb8\x23\x22\x02\x44\x0c\x10\x0a\x00\x1f\x9e\x04\x11\xb2\xed\x51\x89\x00\x00\x00\x00\x49\x45\x4e\x44\xae\x42\x60\x82";
 

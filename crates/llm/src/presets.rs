@@ -45,6 +45,9 @@ mod tests {
     use super::*;
     use crate::{Config, Http, Key, Limits, connect};
 
+    /// Models that their services have switched off.
+    const GONE: [&str; 2] = ["deepseek-chat", "deepseek-reasoner"];
+
     #[test]
     fn every_preset_can_be_connected() {
         let ids: HashSet<&str> = presets().iter().map(|preset| preset.id.as_str()).collect();
@@ -59,6 +62,7 @@ mod tests {
                 stream: true,
             };
             assert!(connect(&config, &Http::new(Limits::default())).is_ok(), "{}", preset.id);
+            assert!(preset.model.as_deref().is_none_or(|model| !GONE.contains(&model)), "{}", preset.id);
             assert_eq!(preset.needs_key, !preset.key_env.is_empty(), "{}", preset.id);
             let at_home = preset.base_url.as_deref().is_some_and(|url| url.starts_with("http://127.0.0.1"));
             assert_eq!(preset.local, at_home, "{}", preset.id);

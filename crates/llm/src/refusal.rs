@@ -33,6 +33,7 @@ pub(crate) fn classify(refused: &Refused<'_>) -> Option<ModelError> {
         Meaning::Overloaded => ModelError::Overloaded,
         Meaning::ServerError => ModelError::ServerError { status: words.status(refused.status), said },
         Meaning::NoPictures => ModelError::NoPictures { said },
+        Meaning::BadCall => ModelError::Garbled { what: said.into() },
         Meaning::BadRequest => ModelError::BadRequest { said },
         Meaning::NoApi => return None,
     };
@@ -72,6 +73,8 @@ enum Meaning {
     Overloaded,
     ServerError,
     NoPictures,
+    /// The model wrote an invalid tool call: its fault, although the server calls the request invalid.
+    BadCall,
     BadRequest,
     NoApi,
 }
@@ -150,6 +153,8 @@ const NO_PICTURES: &[&str] = &[
     "images are not supported",
     "content must be a string",
 ];
+/// Groq's code for a tool call that its server could not read. No tool ran, and the next try usually succeeds.
+const BAD_CALL: &[&str] = &["tool_use_failed"];
 const OVERLOADED: &[&str] = &["overloaded"];
 const MISSING: &[&str] = &[
     "not found",
@@ -197,6 +202,9 @@ impl Words {
         // A limit per minute may mention tokens too, but there waiting helps.
         if status == 429 {
             return Meaning::RateLimited;
+        }
+        if matches!(status, 200 | 400) && self.has(BAD_CALL) {
+            return Meaning::BadCall;
         }
         if matches!(status, 200 | 400 | 404 | 415 | 422 | 500 | 501) && self.has(NO_PICTURES) {
             return Meaning::NoPictures;
@@ -386,6 +394,8 @@ mod tests {
         (400, r#"{"object":"error","message":"m is not a multimodal model","type":"BadRequestError","code":400}"#, "NoPictures"),
         (400, r#"{"error":{"code":400,"message":"Image input modality is not enabled for models/m","status":"INVALID_ARGUMENT"}}"#, "NoPictures"),
         (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"Could not process image"}}"#, "BadRequest"),
+        (400, r#"{"error":{"message":"Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=x>"}}"#, "Garbled"),
+        (200, r#"{"error":{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","status_code":400}}"#, "Garbled"),
         (404, r#"{"detail":"Not Found"}"#, "None"),
         (404, "<html>404</html>", "None"),
         (405, "", "None"),

@@ -6,7 +6,8 @@
 //! then the tools least likely to be called are dropped.
 //!
 //! An instruction for one request only therefore belongs in [`Request::system`]: as a user message it would become
-//! the newest turn, and the results before it could be dropped.
+//! the newest turn, and the results before it could be dropped. Where it has to be a user message, [`fit_by`] is told
+//! that the newest turn has two of them.
 
 use std::borrow::Cow;
 
@@ -64,15 +65,18 @@ pub fn answer_room(window: usize) -> usize {
 /// Makes a request fit the window, as far as possible without changing the user's latest message. All tools count as
 /// equally likely to be called; see [`fit_by`].
 pub fn fit(request: Request, window: usize) -> Request {
-    fit_by(request, window, |_, _| 0).0
+    fit_by(request, window, 1, |_, _| 0).0
 }
 
 /// Makes a request fit the window, as far as possible without changing the user's latest message, and returns it with its
 /// tokens. If tools must be dropped, those with the lowest `likely` go first, and among equals the last one. A tool that
 /// was called in the conversation is kept.
+///
+/// `asked` is how many of the last user messages belong to the newest turn: 1, or 2 if it goes on with an answer.
 pub fn fit_by(
     request: Request,
     window: usize,
+    asked: usize,
     likely: impl Fn(&ToolSpec, &[Message]) -> u32,
 ) -> (Request, usize) {
     let room = window.saturating_sub(answer_room(window));
@@ -82,7 +86,7 @@ pub fn fit_by(
     }
     let tools = fewer_tools(&request, room, |tool| likely(tool, &request.messages));
     let budget = room.saturating_sub(standing(&request.system, &tools));
-    let start = request.messages.iter().rposition(is_user).unwrap_or(0);
+    let start = newest_turn(&request.messages, asked);
     let (older, newest) = request.messages.split_at(start);
     let newest = shortened(newest, budget);
     let used: usize = newest.iter().map(message_tokens).sum();
@@ -170,6 +174,12 @@ fn first_sentence(text: &str) -> &str {
 
 fn is_user(message: &Message) -> bool {
     matches!(message, Message::User { .. })
+}
+
+/// The index where the newest turn starts, which has this many user messages.
+fn newest_turn(messages: &[Message], asked: usize) -> usize {
+    let said = messages.iter().enumerate().rev().filter(|(_, message)| is_user(message));
+    said.take(asked.max(1)).last().map_or(0, |(start, _)| start)
 }
 
 /// The index where the oldest turn starts that still fits together with all later ones.
@@ -349,6 +359,23 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_that_goes_on_with_an_answer_keeps_its_question_and_its_results() {
+        let mut newest = turn("now", &"y".repeat(90_000));
+        let stopped = Message::Assistant { text: "It says ".to_owned(), calls: vec![], signature: None };
+        newest.extend([stopped.clone(), user("Go on.")]);
+        let all = request(&[newest]);
+        for (asked, kept) in [(1, 1), (2, 5), (9, 5)] {
+            let (fitted, tokens) = fit_by(all.clone(), 4000, asked, |_, _| 0);
+            assert_eq!(fitted.messages.len(), kept, "{asked}");
+            assert_eq!(fitted.messages.last(), Some(&user("Go on.")), "{asked}");
+            assert!(tokens <= 3000, "{asked}: {tokens}");
+        }
+        let fitted = fit_by(all, 4000, 2, |_, _| 0).0.messages;
+        assert_eq!((&fitted[0], &fitted[3]), (&user("now"), &stopped));
+        assert!(result_of(&fitted[2]).is_some_and(|result| result.ends_with(" of 90000 characters.]")));
+    }
+
+    #[test]
     fn a_cap_is_shared_by_the_large() {
         for (sizes, room, cap) in [
             (vec![1, 2, 3], 6, usize::MAX),
@@ -378,7 +405,7 @@ mod tests {
         let (whole, mut windows) = (request_tokens(&all), vec![]);
         let mut before = (names.len(), usize::MAX, 9);
         for window in (whole / 3..=whole * 4 / 3 + 2).rev() {
-            let fitted = fit_by(all.clone(), window, likely).0;
+            let fitted = fit_by(all.clone(), window, 1, likely).0;
             let size = fitted.tools.iter().map(tool_tokens).sum::<usize>();
             let now = (fitted.tools.len(), size, fitted.messages.len());
             assert!(now <= before || now.1 <= before.1, "{now:?} after {before:?} at {window}");
@@ -401,10 +428,10 @@ mod tests {
             [6, 6, 6, 5],
             "whole, first sentences, none, and then one fewer: {windows:?}"
         );
-        let small = fit_by(all.clone(), whole / 2, likely).0;
+        let small = fit_by(all.clone(), whole / 2, 1, likely).0;
         assert!(small.tools.iter().any(|tool| tool.name == "e"), "the likely one stays");
         assert!(!small.tools.iter().any(|tool| tool.name == "d"), "of equals the last goes first");
-        let sentence = fit_by(all.clone(), whole * 4 / 3 - 2, likely).0;
+        let sentence = fit_by(all.clone(), whole * 4 / 3 - 2, 1, likely).0;
         assert_eq!(sentence.tools[0].description, "Does a thing.");
         let parameters = &sentence.tools[0].parameters["properties"];
         assert_eq!(parameters["when"]["description"], "A time.");

@@ -213,6 +213,8 @@ struct Progress {
     level: Level,
     /// The user just sent the message that this turn began with; false if an earlier message is answered again.
     said_now: bool,
+    /// How many of the user's last messages belong to this turn.
+    asked: usize,
     turn: Turn,
     pictures: Pictures,
     /// The files of the conversation, oldest first, and what is in the newest of them.
@@ -267,6 +269,7 @@ impl Progress {
             lease,
             level,
             said_now: true,
+            asked: 1,
             turn,
             pictures: Pictures::Shown,
             files: vec![],
@@ -605,6 +608,8 @@ impl Driver<'_> {
         pictures: Pictures,
     ) -> Result<(Progress, Step), TurnError> {
         let (now, said_now, request) = (self.clock.now(), opening.is_said_now(), opening.request());
+        // The message that is answered, and what is asked besides.
+        let asked = 1 + usize::from(request.is_some());
         let blind = self.models.first().filter(|first| first.vision == Vision::No);
         let blind = blind.filter(|_| pictures == Pictures::Shown).map(|first| first.label.clone());
         let begun = move |tx: &Transaction<'_>| {
@@ -637,7 +642,10 @@ impl Driver<'_> {
         let held =
             TurnLease { db, conversation, lease, given_back: false, begun: now, partial_reply, finished };
         let (progress, step) = Progress::of(conversation, Some(held), level.max(self.level), messages);
-        Ok((Progress { said_now, pictures, files, contents, meanings, moments, set, ..progress }, step))
+        Ok((
+            Progress { said_now, asked, pictures, files, contents, meanings, moments, set, ..progress },
+            step,
+        ))
     }
 
     async fn surroundings(&self, progress: &Progress) -> Result<RequestContext, DbError> {
@@ -747,7 +755,7 @@ impl Driver<'_> {
     ) -> Result<Result<Reply, ModelError>, TurnError> {
         let window = progress.fitting.window(ready.model.window());
         let whole = self.request(progress, around, offer, ready, window);
-        let (request, tokens) = fit_by(whole, window, likely);
+        let (request, tokens) = fit_by(whole, window, progress.asked, likely);
         if hopeless(tokens, window) || !progress.fitting.sends(tokens) {
             return Ok(Err(ModelError::TooLong { limit: None }));
         }

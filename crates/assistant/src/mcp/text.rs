@@ -1,7 +1,10 @@
 //! What a server says of a tool: bounded, made harmless to read, and compared by a hash. Pure.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::once;
+
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::hex;
@@ -71,6 +74,15 @@ impl ToolText {
             &schema,
             if self.read_only { "reads" } else { "" },
         ])
+    }
+
+    /// The schema as models' services accept it. They refuse a whole request because of one tool. It is made anew each
+    /// time, because an approval covers the schema as it is stored.
+    pub fn parameters(&self) -> Value {
+        match with_items(&self.schema) {
+            Value::Object(fields) => Value::Object(without_branches(fields)),
+            other => other,
+        }
     }
 }
 
@@ -160,10 +172,117 @@ fn folded(value: &Value) -> Value {
     }
 }
 
+/// What services refuse at the root of a schema, besides the branches.
+const NOT_AT_ROOT: &[&str] = &["not", "enum", "const", "if", "then", "else"];
+
+/// Merges what the branches of a schema say into its root: all their properties, and what is required whichever branch
+/// applies. The schema only guides the model, and the server checks the arguments itself.
+fn without_branches(mut fields: Map<String, Value>) -> Map<String, Value> {
+    let all = branches(&mut fields, &["allOf"]);
+    let either = branches(&mut fields, &["anyOf", "oneOf"]);
+    for name in NOT_AT_ROOT {
+        fields.remove(*name);
+    }
+    if all.is_empty() && either.is_empty() {
+        return fields;
+    }
+    let shared = either.iter().map(required).reduce(|one, other| &one & &other).unwrap_or_default();
+    let needed: BTreeSet<&str> =
+        once(&fields).chain(&all).map(required).chain(once(shared)).flatten().collect();
+    let needed: Vec<Value> = needed.into_iter().map(Value::from).collect();
+    let properties = merged(&fields, &all, &either);
+    fields.insert("properties".to_owned(), Value::Object(properties));
+    if !needed.is_empty() {
+        fields.insert("required".to_owned(), Value::Array(needed));
+    }
+    fields
+}
+
+/// Takes the branches out of a schema. Each is merged with its own.
+fn branches(fields: &mut Map<String, Value>, names: &[&str]) -> Vec<Map<String, Value>> {
+    let lists = names.iter().filter_map(|name| fields.remove(*name));
+    let branches = lists.flat_map(|list| match list {
+        Value::Array(branches) => branches,
+        _ => vec![],
+    });
+    let merged = branches.map(|branch| match branch {
+        Value::Object(branch) => without_branches(branch),
+        _ => Map::new(),
+    });
+    merged.collect()
+}
+
+/// The properties of a schema and its branches. One that several alternatives have may be as any of them says; the
+/// schema's own come first.
+fn merged(
+    own: &Map<String, Value>,
+    all: &[Map<String, Value>],
+    either: &[Map<String, Value>],
+) -> Map<String, Value> {
+    let mut merged: Map<String, Value> = Map::new();
+    for (name, schema) in once(own).chain(all).flat_map(properties) {
+        merged.entry(name.as_str()).or_insert_with(|| schema.clone());
+    }
+    let mut choices: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+    for (name, schema) in either.iter().flat_map(properties) {
+        let known = choices.entry(name.as_str()).or_default();
+        if !known.contains(&schema) {
+            known.push(schema);
+        }
+    }
+    for (name, schemas) in choices {
+        merged.entry(name).or_insert_with(|| match schemas.as_slice() {
+            [only] => Value::clone(only),
+            several => json!({"anyOf": several}),
+        });
+    }
+    merged
+}
+
+fn properties(fields: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    fields.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
+fn required(fields: &Map<String, Value>) -> BTreeSet<&str> {
+    let names = fields.get("required").and_then(Value::as_array).into_iter().flatten();
+    names.filter_map(Value::as_str).collect()
+}
+
+/// Below these keywords stands a schema for each name, and below those no schemas but values.
+const NAMED: &[&str] = &["properties", "patternProperties", "dependentSchemas"];
+const VALUES: &[&str] = &["default", "const", "enum", "example", "examples"];
+
+/// The schema with `items` for each array, without which a service refuses it.
+fn with_items(schema: &Value) -> Value {
+    let Value::Object(fields) = schema else { return schema.clone() };
+    let below = fields.iter().map(|(keyword, value)| (keyword.clone(), with_items_below(keyword, value)));
+    let mut whole: Map<String, Value> = below.collect();
+    let is_array = whole.get("type").is_some_and(|kind| {
+        kind == "array" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "array"))
+    });
+    if is_array {
+        let items = whole.entry("items").or_insert_with(|| json!({}));
+        // The old way to give each place its own schema, which services refuse as well.
+        if let Value::Array(places) = items {
+            *items = if places.is_empty() { json!({}) } else { json!({"anyOf": places}) };
+        }
+    }
+    Value::Object(whole)
+}
+
+fn with_items_below(keyword: &str, value: &Value) -> Value {
+    match value {
+        _ if VALUES.contains(&keyword) => value.clone(),
+        Value::Object(named) if NAMED.contains(&keyword) => {
+            Value::Object(named.iter().map(|(name, schema)| (name.clone(), with_items(schema))).collect())
+        }
+        Value::Array(list) => Value::Array(list.iter().map(with_items).collect()),
+        other => with_items(other),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn read(description: &str, schema: &Value) -> Result<ToolText, Unfit> {
@@ -204,6 +323,94 @@ mod tests {
         for schema in [deep, large, json!({"type": "array"}), json!("object"), json!(null)] {
             assert_eq!(read("", &schema).map(|text| text.name), Err(Unfit::Schema));
         }
+    }
+
+    fn parameters(schema: &Value) -> Value {
+        read("", schema).unwrap().parameters()
+    }
+
+    #[test]
+    fn branches_at_the_root_become_parameters() {
+        let (text, number) = (json!({"type": "string"}), json!({"type": "number"}));
+        let id = json!({"properties": {"id": text}, "required": ["id"]});
+        let name = json!({"properties": {"name": text, "id": text}, "required": ["name", "id"]});
+        let both = json!({"id": text, "name": text});
+        for (what, schema, properties, required) in [
+            ("either", json!({"anyOf": [id, name]}), both.clone(), json!(["id"])),
+            ("one", json!({"oneOf": [id, name]}), both.clone(), json!(["id"])),
+            ("all", json!({"allOf": [id, name]}), both.clone(), json!(["id", "name"])),
+            ("nothing in common", json!({"anyOf": [id, true]}), json!({"id": text}), json!(null)),
+            ("all of either", json!({"allOf": [{"anyOf": [id, name]}]}), both.clone(), json!(["id"])),
+            (
+                "what its own parameters need",
+                json!({"properties": both, "anyOf": [{"required": ["id"]}, {"required": ["name"]}]}),
+                both.clone(),
+                json!(null),
+            ),
+            (
+                "beside its own",
+                json!({"properties": {"id": number}, "required": ["id"], "oneOf": [name]}),
+                json!({"id": number, "name": text}),
+                json!(["id", "name"]),
+            ),
+            (
+                "two kinds",
+                json!({"oneOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"a": {"const": 2}}}]}),
+                json!({"a": {"anyOf": [{"const": 1}, {"const": 2}]}}),
+                json!(null),
+            ),
+            (
+                "conditions",
+                json!({"properties": both, "not": id, "if": id, "then": id, "else": id, "enum": [{}], "const": {}}),
+                both.clone(),
+                json!(null),
+            ),
+            (
+                "deeper",
+                json!({"properties": {"a": {"anyOf": [text, number]}}}),
+                json!({"a": {"anyOf": [text, number]}}),
+                json!(null),
+            ),
+        ] {
+            let mut expected = json!({"type": "object", "properties": properties});
+            if !required.is_null() {
+                expected["required"] = required;
+            }
+            assert_eq!(parameters(&schema), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn every_array_says_what_is_in_it() {
+        let (bare, whole) = (json!({"type": "array"}), json!({"type": "array", "items": {}}));
+        for (schema, expected) in [
+            (bare.clone(), whole.clone()),
+            (json!({"type": ["array", "null"]}), json!({"type": ["array", "null"], "items": {}})),
+            (json!({"type": "array", "items": bare}), json!({"type": "array", "items": whole})),
+            (json!({"anyOf": [bare, {"type": "string"}]}), json!({"anyOf": [whole, {"type": "string"}]})),
+            (json!({"properties": {"default": bare}}), json!({"properties": {"default": whole}})),
+            (json!({"type": "array", "items": []}), whole.clone()),
+            (
+                json!({"type": "array", "items": [{"type": "string"}, bare]}),
+                json!({"type": "array", "items": {"anyOf": [{"type": "string"}, whole]}}),
+            ),
+            (json!({"const": bare, "default": bare}), json!({"const": bare, "default": bare})),
+            (json!({"type": "string"}), json!({"type": "string"})),
+        ] {
+            let given = json!({"type": "object", "properties": {"type": schema}});
+            let expected = json!({"type": "object", "properties": {"type": expected}});
+            assert_eq!(parameters(&given), expected, "{schema}");
+        }
+    }
+
+    /// The user approved the schema as the server gives it. What a model is sent must not make that approval void.
+    #[test]
+    fn what_a_model_is_sent_leaves_the_approved_schema_as_it_is() {
+        let schema =
+            json!({"type": "object", "properties": {}, "anyOf": [{"properties": {"a": {"type": "array"}}}]});
+        let text = read("", &schema).unwrap();
+        assert_eq!(text.schema, schema);
+        assert_eq!(parameters(&schema)["properties"], json!({"a": {"type": "array", "items": {}}}));
     }
 
     /// A reference is put in, one to itself ends, and many of many do not grow without end.

@@ -13,7 +13,7 @@ use std::pin::Pin;
 use super::finding::{self, OFFERED_AT_ONCE};
 use super::hub::{CallError, Hub};
 use super::port::{Outcome, Progress};
-use super::{KnownTool, store};
+use super::{KnownTool, ToolText, store};
 use crate::db::{Db, DbError};
 use crate::gate::{self, Level, RunKind, Verdict};
 use crate::lock::lock;
@@ -33,7 +33,7 @@ fn described(tool: &KnownTool) -> String {
 
 /// What a model is offered of a tool.
 pub fn spec(tool: &KnownTool) -> ToolSpec {
-    let schema = tool.approved.as_ref().map(|text| text.schema.clone()).unwrap_or_default();
+    let schema = tool.approved.as_ref().map(ToolText::parameters).unwrap_or_default();
     ToolSpec { name: tool.offered_as.clone(), description: described(tool), parameters: schema.into() }
 }
 
@@ -291,6 +291,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::mcp::ServerId;
+
+    /// Anthropic refuses every request that has a tool with `anyOf` at the root of its schema.
+    #[test]
+    fn a_tool_is_offered_as_services_accept_it() {
+        let schema =
+            json!({"type": "object", "anyOf": [{"properties": {"a": {"type": "array"}}, "required": ["a"]}]});
+        let tool = KnownTool {
+            server: ServerId(1),
+            server_name: "notes".to_owned(),
+            offered_as: "mcp_notes_add".to_owned(),
+            approved: Some(ToolText::read("add", "Adds.", &schema, false).unwrap()),
+            latest: None,
+            enabled: true,
+            dont_ask: false,
+            in_tasks: false,
+        };
+        let properties = json!({"a": {"type": "array", "items": {}}});
+        let expected = json!({"type": "object", "properties": properties, "required": ["a"]});
+        assert_eq!(*spec(&tool).parameters, expected);
+    }
 
     /// Whatever a server answers, the result fits, stays JSON and keeps its mark.
     #[test]

@@ -25,11 +25,12 @@ pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
     }
 }
 
-/// From Gemini 3 on, the first call of each round must have a signature.
+/// From Gemini 3 on, the first call of each round must have a signature. A name without a version, such as
+/// `gemini-flash-latest`, means a newer model: only those that are named as older ones do without.
 fn wants_signatures(model: &str) -> bool {
     let version = model.rsplit('/').next().and_then(|name| name.strip_prefix("gemini-"));
     let major = version.and_then(|v| v.split(['.', '-']).next()?.parse::<u32>().ok());
-    major.is_some_and(|major| major >= 3)
+    major.is_none_or(|major| major >= 3)
 }
 
 fn contents(messages: &[Message], sign: bool) -> Vec<Content<'_>> {
@@ -94,4 +95,28 @@ fn known(id: &CallId) -> Option<&str> {
 
 fn declaration(tool: &ToolSpec) -> Declaration<'_> {
     Declaration { name: &tool.name, description: &tool.description, parameters: subset(&tool.parameters) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_models_that_are_named_as_older_ones_do_without_signatures() {
+        for (model, expected) in [
+            ("gemini-1.5-pro", false),
+            ("gemini-2.0-flash-001", false),
+            ("gemini-2.5-flash", false),
+            ("models/gemini-2.5-pro", false),
+            ("gemini-3-pro-preview", true),
+            ("gemini-3.1-flash-lite", true),
+            ("models/gemini-10-pro", true),
+            ("gemini-flash-latest", true),
+            ("gemini-flash-lite-latest", true),
+            ("models/gemini-pro-latest", true),
+            ("my-own-name", true),
+        ] {
+            assert_eq!(wants_signatures(model), expected, "{model}");
+        }
+    }
 }

@@ -13,8 +13,11 @@ const DEEPEST: usize = 12;
 
 /// The schema of a tool's parameters; `None` if it has none, because Gemini rejects an object without properties.
 pub(super) fn subset(schema: &Value) -> Option<Value> {
-    let has_some = schema.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
-    has_some.then(|| part(schema, schema, 0))
+    schema.as_object().is_some_and(has_properties).then(|| part(schema, schema, 0))
+}
+
+fn has_properties(fields: &Map<String, Value>) -> bool {
+    fields.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty())
 }
 
 fn part(schema: &Value, root: &Value, depth: usize) -> Value {
@@ -30,7 +33,8 @@ fn part(schema: &Value, root: &Value, depth: usize) -> Value {
             kept.insert((*name).to_owned(), value.clone());
         }
     }
-    if let Some(all) = alternatives(fields) {
+    // Beside properties, alternatives mostly say which of them belong together, and Gemini would lose the properties.
+    if let Some(all) = alternatives(fields).filter(|_| !has_properties(fields)) {
         let parts: Vec<Value> =
             all.iter().filter(|one| !is_null(one)).map(|one| part(one, root, depth + 1)).collect();
         if all.iter().any(is_null) {
@@ -175,9 +179,28 @@ mod tests {
                 json!({"oneOf": [{"type": "number"}, {"type": "boolean"}]}),
                 json!({"anyOf": [{"type": "number"}, {"type": "boolean"}]}),
             ),
+            (
+                json!({"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}),
+                json!({"type": "object", "properties": {"a": {"type": "string"}}}),
+            ),
+            (
+                json!({"type": "array", "items": {"properties": {"a": {"type": "string"}}, "oneOf": [{"required": ["a"]}, {"type": "null"}]}}),
+                json!({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}}),
+            ),
             (json!(true), json!({"type": "string"})),
         ] {
             assert_eq!(property(&schema), expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn alternatives_beside_the_parameters_do_not_replace_them() {
+        for name in ["anyOf", "oneOf", "allOf"] {
+            let schema = json!({
+                "type": "object", "properties": {"a": {"type": "string"}}, name: [{"required": ["a"]}],
+            });
+            let expected = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+            assert_eq!(subset(&schema), Some(expected), "{name}");
         }
     }
 

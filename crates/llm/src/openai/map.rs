@@ -1,7 +1,8 @@
 //! Builds the request body for chat completions from our own types. Pure.
 
 use super::wire::{
-    Body, Call, Declaration, Function, ImageUrl, Message as Wire, Said, SaidPart, StreamOptions, Tool,
+    Body, Call, Declaration, Function, ImageUrl, Message as Wire, Said, SaidPart, StreamOptions, Thinking,
+    Tool,
 };
 use crate::ids::accepted;
 use crate::wire::Ask;
@@ -22,14 +23,18 @@ pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
         stream: ask.stream,
         stream_options: (ask.stream && service != Service::Mistral)
             .then_some(StreamOptions { include_usage: true }),
+        // A model that thought before it called a tool wants to read its thoughts in every later request, and DeepSeek
+        // refuses the whole chat without them. We keep no thoughts, so it shall have none.
+        thinking: (service == Service::DeepSeek).then_some(Thinking { r#type: "disabled" }),
     }
 }
 
-/// Services that are stricter than the rest.
+/// Services that need special treatment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Service {
     OpenAi,
     Mistral,
+    DeepSeek,
     Other,
 }
 
@@ -41,6 +46,8 @@ impl Service {
             Self::Mistral
         } else if under("openai.com") {
             Self::OpenAi
+        } else if under("deepseek.com") {
+            Self::DeepSeek
         } else {
             Self::Other
         }
@@ -54,7 +61,7 @@ impl Service {
                 accepted(id, |id| id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric()))
             }
             Self::OpenAi => accepted(id, |id| id.len() <= LONGEST_ID),
-            Self::Other => id.0.clone(),
+            Self::DeepSeek | Self::Other => id.0.clone(),
         }
     }
 }
@@ -119,4 +126,29 @@ fn tool_call(call: &ToolCall, service: Service) -> Call<'_> {
 fn declaration(tool: &ToolSpec) -> Tool<'_> {
     let ToolSpec { name, description, parameters } = tool;
     Tool { r#type: "function", function: Declaration { name, description, parameters } }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Request;
+
+    #[test]
+    fn only_deepseek_is_asked_not_to_think() {
+        let messages = vec![Message::user("hello".to_owned())];
+        let request = Request { system: String::new(), messages, tools: vec![] };
+        for (host, expected) in [
+            ("api.deepseek.com", Some(json!({"type": "disabled"}))),
+            ("deepseek.com.example", None),
+            ("api.openai.com", None),
+            ("api.mistral.ai", None),
+            ("127.0.0.1", None),
+        ] {
+            let ask = Ask { request: &request, model: "m", host, window: 8_192, stream: true };
+            let written = serde_json::to_value(body(&ask)).unwrap();
+            assert_eq!(written.get("thinking").cloned(), expected, "{host}");
+        }
+    }
 }

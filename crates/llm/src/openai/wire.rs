@@ -16,11 +16,19 @@ pub(super) struct Body<'a> {
     pub(super) stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) thinking: Option<Thinking>,
 }
 
 #[derive(Serialize)]
 pub(super) struct StreamOptions {
     pub(super) include_usage: bool,
+}
+
+/// Whether the model thinks before it answers; only one service knows it.
+#[derive(Serialize)]
+pub(super) struct Thinking {
+    pub(super) r#type: &'static str,
 }
 
 #[derive(Serialize)]
