@@ -185,16 +185,16 @@ async fn there(
     stream.set_nonblocking(true).map_err(|e| broken(&e))?;
     let stream = tokio::net::UnixStream::from_std(stream).map_err(|e| broken(&e))?;
     let (from, mut to) = stream.into_split();
-    let mut lines = tokio::io::BufReader::new(from).lines();
-    to.write_all(&hello(call)?).await.map_err(|e| broken(&e))?;
+    let mut from = tokio::io::BufReader::new(from);
+    let mut written = to.write_all(&hello(call)?).await;
     loop {
-        let line = tokio::select! {
-            line = lines.next_line() => line.map_err(|e| broken(&e))?,
+        let mut line = String::new();
+        let read = tokio::select! {
+            read = from.read_line(&mut line) => read,
             // The daemon notices that we disconnect and stops the turn.
             _ = tokio::signal::ctrl_c() => return Err(Failure::failed(CANCELLED)),
         };
-        let line = line.ok_or_else(|| broken(&std::io::ErrorKind::UnexpectedEof.into()))?;
-        match serde_json::from_str(&line).map_err(|_| other_version())? {
+        match event_in(&line, &written, &read)? {
             Event::Done { result } => return Ok(result),
             Event::Error { code, message } => return Err(Failure::told(code, message)),
             Event::Confirm { tool, arguments, about } => {
@@ -204,7 +204,7 @@ async fn there(
                     _ = tokio::signal::ctrl_c() => return Err(Failure::failed(CANCELLED)),
                 };
                 let word = Word::Allow { yes: yes.unwrap_or(false) };
-                to.write_all(&json_line(&word)?).await.map_err(|e| broken(&e))?;
+                written = written.and(to.write_all(&json_line(&word)?).await);
             }
             event => watcher.sees(&event),
         }
@@ -253,17 +253,29 @@ fn patience(call: &Call) -> Option<Duration> {
 
 fn over(stream: UnixStream, call: Call, patience: Option<Duration>) -> Result<serde_json::Value, Failure> {
     stream.set_read_timeout(patience).map_err(|e| broken(&e))?;
-    (&stream).write_all(&hello(call)?).map_err(|e| broken(&e))?;
+    let written = (&stream).write_all(&hello(call)?);
     let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer).map_err(|e| broken(&e))?;
-    if answer.is_empty() {
-        return Err(broken(&std::io::ErrorKind::UnexpectedEof.into()));
+    let read = BufReader::new(stream).read_line(&mut answer);
+    match event_in(&answer, &written, &read)? {
+        Event::Done { result } => Ok(result),
+        Event::Error { code, message } => Err(Failure::told(code, message)),
+        _ => Err(other_version()),
     }
-    match serde_json::from_str(&answer) {
-        Ok(Event::Done { result }) => Ok(result),
-        Ok(Event::Error { code, message }) => Err(Failure::told(code, message)),
-        Ok(_) | Err(_) => Err(other_version()),
+}
+
+/// The event in a line that the daemon sent. A daemon that refuses a call hangs up before it has read all of it, so an
+/// error in writing counts only if no whole line came.
+fn event_in(
+    line: &str,
+    written: &std::io::Result<()>,
+    read: &std::io::Result<usize>,
+) -> Result<Event, Failure> {
+    if !line.ends_with('\n') {
+        let cut_off = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+        let error = written.as_ref().err().or(read.as_ref().err());
+        return Err(broken(error.unwrap_or(&cut_off)));
     }
+    serde_json::from_str(line).map_err(|_| other_version())
 }
 
 /// The failure of a lost connection. The daemon may have carried out the call already, so it is not retried
@@ -281,4 +293,50 @@ fn other_version() -> Failure {
     Failure::failed(
         "The running daemon has a different version. Restart it (kai stop, then kai) and try again.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody: sees nothing and allows nothing.
+    struct Absent;
+
+    impl Watcher for Absent {
+        fn sees(&self, _event: &Event) {}
+
+        fn allows(&self, _asking: &ApprovalRequest) -> Option<bool> {
+            None
+        }
+    }
+
+    /// A daemon that sent this and hung up before it read the call.
+    fn hung_up(sent: &str) -> UnixStream {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(sent.as_bytes()).unwrap();
+        ours
+    }
+
+    #[test]
+    fn what_the_daemon_said_before_it_hung_up_is_told() {
+        let reason = "Kai is still reading another large file. Try again when it is done.";
+        let refusal = Event::Error { code: 1, message: reason.to_owned() };
+        let whole = String::from_utf8(json_line(&refusal).unwrap()).unwrap();
+        let stopped = "The daemon stopped before it answered";
+        let watcher: Arc<dyn Watcher> = Arc::new(Absent);
+        for (sent, expected) in [
+            (whole.as_str(), reason),
+            (whole.trim_end(), stopped),
+            ("{\"event\":\"do", stopped),
+            ("", stopped),
+            ("{\"event\":\"unheard\"}\n", "different version"),
+        ] {
+            let plain = over(hung_up(sent), Call::Status, None).unwrap_err();
+            let asked = there(hung_up(sent), Call::Status, &watcher);
+            let asked = runtime().unwrap().block_on(asked).unwrap_err();
+            for told in [plain, asked] {
+                assert!(told.message.to_string().contains(expected), "{sent:?}: {}", told.message);
+            }
+        }
+    }
 }

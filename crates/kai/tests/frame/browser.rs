@@ -168,6 +168,13 @@ impl Browser {
         self.post("execute/sync", &json!({"script": script, "args": []}))
     }
 
+    /// Runs this in every page that this tab opens from now on, before the page's own scripts.
+    pub(crate) fn run_first(&self, script: &str) {
+        let params = json!({"source": script});
+        let command = json!({"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": params});
+        self.post("goog/cdp/execute", &command);
+    }
+
     /// The text of all elements with this test id.
     pub(crate) fn texts(&self, testid: &str) -> Vec<String> {
         let script = format!(

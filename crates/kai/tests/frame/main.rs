@@ -65,6 +65,8 @@ mod no_desktop;
 mod notifications;
 #[cfg(feature = "foss")]
 mod notify;
+#[cfg(feature = "foss")]
+mod open_page;
 mod packaging;
 #[cfg(feature = "foss")]
 mod page;

@@ -13,6 +13,7 @@
   const under = document.documentElement.dataset.under ?? "";
   // Fields with unsaved input.
   const typed = new WeakSet();
+  const forget = (form) => { for (const field of form.elements) typed.delete(field); };
 
   // Makes `old` like `now` and leaves what is the same alone: focus, what is unfolded, what moves, what is being typed.
   const morph = (old, now) => {
@@ -204,12 +205,17 @@
     });
     events.addEventListener("gone", () => location.reload());
     const mine = events;
-    events.addEventListener("error", () => {
+    events.addEventListener("error", async () => {
       if (mine !== events) return;
       app.dataset.live = "no";
       el("offline").textContent = words.reconnecting;
-      if (events.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
+      if (mine.readyState !== EventSource.CLOSED) return;
+      // If the session has ended, what is private does not stay in sight.
+      const answer = await fetch(location.href, { method: "HEAD", signal: AbortSignal.timeout(5000) }).catch(() => null);
+      if (answer?.status === 401) return location.reload();
+      setTimeout(() => { if (mine === events) follow(); }, 3000);
     });
+    doze();
   };
   // What else the address asks for stays when a draft is edited, and when it is done.
   const beside = (address) => {
@@ -224,10 +230,13 @@
   // A page that nobody sees gives its connection back: a browser has few for one address, and what Kai has to report
   // is notified only while nobody looks.
   let away;
-  document.addEventListener("visibilitychange", () => {
+  const doze = () => {
     clearTimeout(away);
     if (document.hidden) away = setTimeout(() => events.close(), 10000);
-    else if (events.readyState === EventSource.CLOSED) follow();
+  };
+  document.addEventListener("visibilitychange", () => {
+    doze();
+    if (!document.hidden && events.readyState === EventSource.CLOSED) follow();
   });
   // Nor does one that was left and is only kept for the way back.
   addEventListener("pagehide", () => events.close());
@@ -270,7 +279,12 @@
       chat?.sent(form, button, body);
       document.dispatchEvent(new CustomEvent("sent", { detail: { form, button, told, body } }));
       const here = location.pathname, elsewhere = path.endsWith("/delete") && path !== `${here}/delete`;
-      if (told.to && told.to !== here && !elsewhere) location.assign(told.to);
+      if (!told.to || told.to === here || elsewhere) return;
+      if (told.to !== `${under}/c/${app.dataset.chat}`) return location.assign(told.to);
+      // `/` shows the newest chat. It gets that chat's address, and keeps what is typed, attached and edited.
+      const there = new URL(location);
+      there.pathname = told.to;
+      history.replaceState(null, "", there);
     } catch {
       refused(words.noAnswer);
     } finally {
@@ -283,17 +297,20 @@
   };
   document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (!form.hasAttribute("data-live")) return;
+    // Such a form leads to another page or to a file; then nothing of it, such as a passphrase, is kept here.
+    if (!form.hasAttribute("data-live")) return forget(form);
     event.preventDefault();
     if (!chat || chat.may(form, event.submitter)) send(form, event.submitter);
   });
 
+  document.addEventListener("reset", ({ target }) => forget(target));
+
   // Sliders and choices send themselves, a moment after the last move.
   const soon = new WeakMap();
   document.addEventListener("input", ({ target }) => {
-    if (!target.closest("form[data-live]")) return;
-    typed.add(target);
-    settle();
+    const form = target.closest("form");
+    if (form) typed.add(target);
+    if (form?.hasAttribute("data-live")) settle();
   });
   document.addEventListener("change", ({ target }) => {
     const { form } = target;

@@ -81,7 +81,10 @@ impl Rendered<'_> {
                 button type="submit" class="primary" data-testid=(format!("{card}-save")) { (add) }
             }
         };
-        form(self.ctx, card, "/settings/models/add", "fields", &content)
+        let form = form(self.ctx, card, "/settings/models/add", "fields", &content);
+        // Each service has an element of its own, so that live updates build a new form for it. Otherwise they would keep
+        // what was typed for another service, and its key would be sent to this one.
+        html! { div id=(format!("{card}-form-{}", preset.id)) { (form) } }
     }
 
     /// What was typed into a field: in a form that was refused, or before the list of models was asked for.

@@ -30,6 +30,8 @@ use crate::web::{guard, page, reply, upload};
 /// How long an uploaded file is kept while it waits to be confirmed.
 const LIFE: Duration = Duration::from_mins(15);
 const BACK: &str = "/settings/general";
+/// The box that says that an export is to include keys.
+const WITH_KEYS: &str = "with_keys";
 
 pub(super) fn routes() -> Router<Web> {
     Router::new()
@@ -80,13 +82,20 @@ pub(super) fn export_form(ctx: &PageContext<'_>) -> Markup {
         }
     };
     let lang = ctx.lang;
+    let with_keys = ctx.error.is_some_and(|told| told.typed("export", WITH_KEYS).is_some());
     html! {
         p { (lang.transfer_export_what()) }
         p class="remark" { (lang.transfer_export_plain()) }
         (plain(ctx, "export", "/settings/general/export", "", &html! {
             (section_boxes(lang, "export", &Section::ALL.map(Section::name)))
-            details class="field" {
-                summary { (lang.transfer_export_with_keys()) }
+            // The style shows the fields once the box is ticked.
+            div class="sealed" {
+                div class="boxes" {
+                    span {
+                        input type="checkbox" id="with-keys" data-testid="with-keys" name=(WITH_KEYS) value="yes" checked[with_keys];
+                        label for="with-keys" { (lang.transfer_export_with_keys()) }
+                    }
+                }
                 div class="fields" { (secret("passphrase", lang.transfer_passphrase())) (secret("again", lang.transfer_again())) }
             }
             div class="choices" { button type="submit" class="primary" data-testid="export" { (lang.transfer_export_button()) } }
@@ -115,6 +124,10 @@ async fn exported(form: &Form) -> Result<(String, Body), Failure> {
     let passphrase = Some(form.field("passphrase").to_owned()).filter(|words| !words.is_empty());
     if form.field("passphrase") != form.field("again") {
         return Err(Failure::usage(said::transfer_passphrases_differ()));
+    }
+    // Whoever asked for the keys would find out only when they need them that the file has none.
+    if form.field(WITH_KEYS) == "yes" && passphrase.is_none() {
+        return Err(Failure::usage(said::transfer_export_needs_passphrase()));
     }
     let app = Arc::clone(&form.web.app);
     let call = ExportCall { sections, passphrase, from: None };

@@ -83,6 +83,23 @@ fn download(visitor: &mut Visitor<'_>, passphrase: &str, again: &str) -> Answer 
     visitor.sent(visitor.first("export"), &[])
 }
 
+#[test]
+fn an_export_with_keys_needs_a_passphrase() {
+    let house = House::new();
+    house.set("web_search_brave_key", "BSA-hidden-17");
+    let mut visitor = house.visitor(GENERAL);
+    visitor.page.tick(visitor.first("with-keys"));
+    visitor.press("export");
+    assert_eq!(visitor.answer.status, 400);
+    assert!(visitor.says("Enter a passphrase for the keys"), "{}", visitor.answer.text);
+    // The box is still ticked, so the fields are in sight.
+    visitor.fill("passphrase", "sesame");
+    visitor.fill("again", "sesame");
+    let body = visitor.sent(visitor.first("export"), &[]);
+    assert!(body.status == 200 && body.text.contains("\"secrets\""), "{}", body.text);
+    assert_eq!(visitor.attributes("with-keys", "checked").len(), 1);
+}
+
 /// Gives the page a file to look at.
 fn upload(visitor: &mut Visitor<'_>, house: &House, file: &[u8]) {
     visitor.open(GENERAL);

@@ -95,6 +95,19 @@ fn a_service_lists_its_models_and_the_chosen_one_is_added_and_tested() {
     );
 }
 
+/// What was typed for one service is then not kept in the form of another. The script side is in `tests/frame`.
+#[test]
+fn each_service_has_a_form_of_its_own() {
+    let house = House::new();
+    let mut visitor = house.visitor(MODELS);
+    for preset in ["openai", "anthropic"] {
+        visitor.open(&format!("{MODELS}?open=preset:{preset}"));
+        let own = visitor.page.having("id", &format!("add-form-{preset}"));
+        let [own] = own.as_slice() else { panic!("{preset}: {}", visitor.answer.text) };
+        assert!(visitor.page.holds(*own, visitor.first("add-key")), "{preset}");
+    }
+}
+
 #[test]
 fn a_service_that_refuses_its_key_says_so_beside_the_field() {
     let model = Model::start([Act::says("OK")]);
