@@ -106,9 +106,17 @@ impl Stage {
     }
 
     fn add(&self, name: &str, trigger: Trigger, level: Level) -> TaskId {
-        let new = NewTask::new(name, "Tell the weather.", trigger, Missed::RunOnce, level).unwrap();
+        self.keep(&NewTask::new(name, "Tell the weather.", trigger, Missed::RunOnce, level).unwrap())
+    }
+
+    /// A task that skips the times that were missed.
+    fn skipping(&self, name: &str, trigger: Trigger) -> TaskId {
+        self.keep(&NewTask::new(name, "Tell the weather.", trigger, Missed::Skip, Level::Nothing).unwrap())
+    }
+
+    fn keep(&self, new: &NewTask) -> TaskId {
         let (now, zone) = (self.clock.now(), self.clock.zone());
-        self.db.write_now(|tx| store::add(tx, &new, now, &zone)).unwrap().id
+        self.db.write_now(|tx| store::add(tx, new, now, &zone)).unwrap().id
     }
 
     fn once(&self, name: &str) -> TaskId {
@@ -293,6 +301,42 @@ async fn a_run_that_sleeps_is_not_taken_for_dead() {
     assert_eq!(round.run(claim, Ok(stage.driver())).await.unwrap(), None);
     round.end().await.unwrap();
     assert_eq!((stage.task(id).0.status, stage.reports().len()), (Status::Completed, 1));
+}
+
+/// Three tasks are due while Kai is awake, and each has to wait for the ones before it.
+#[tokio::test]
+async fn a_task_that_waits_for_others_is_not_missed() {
+    let stage = Stage::new(["a", "b", "c"].map(Act::text));
+    stage.once("first");
+    let noon = stage.skipping("noon", Trigger::Time(stage.clock.now()));
+    let later = stage.skipping("later", Trigger::Cron("4 12 * * *".parse().unwrap()));
+    let round = stage.errands().begin().await.unwrap().unwrap();
+    let mut ran = Vec::new();
+    while let Some(claim) = round.claim().await.unwrap() {
+        ran.push(claim.task.description.clone());
+        stage.clock.advance(SignedDuration::from_mins(9));
+        assert_eq!(round.run(claim, Ok(stage.driver())).await.unwrap(), None);
+    }
+    round.end().await.unwrap();
+    assert_eq!(ran, ["first", "noon", "later"]);
+    for id in [noon, later] {
+        assert_eq!(stage.task(id).1[0].outcome, Some(Outcome::Ok));
+    }
+}
+
+/// A laptop is closed in the middle of a round. What came due while it slept was missed.
+#[tokio::test]
+async fn what_came_while_the_machine_slept_in_a_round_is_missed() {
+    let stage = Stage::new([Act::text("a")]);
+    stage.once("first");
+    let slept = stage.skipping("slept", Trigger::Cron("0 13 * * *".parse().unwrap()));
+    let round = stage.errands().begin().await.unwrap().unwrap();
+    let claim = round.claim().await.unwrap().unwrap();
+    stage.clock.advance(SignedDuration::from_hours(3));
+    assert_eq!(round.run(claim, Ok(stage.driver())).await.unwrap(), None);
+    assert_eq!(round.claim().await.unwrap(), None);
+    round.end().await.unwrap();
+    assert_eq!(stage.task(slept).1[0].outcome, Some(Outcome::Skipped));
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use kai_assistant::home::{
     Destination, Home, HomeId, KeyError, KeyKind, Keyring, KeyringError, Passphrase, StoreKey, Unlock,
@@ -152,4 +153,60 @@ fn a_key_moves_without_changing() {
     assert!(matches!(home.unlock(&wrong).unwrap_err(), KeyError::WrongPassphrase));
     let alone = Unlock { keyring: None, passphrase: &nobody };
     assert!(matches!(home.unlock(&alone).unwrap_err(), KeyError::PassphraseNeeded));
+}
+
+/// What is left of the key in temporary files, by their names.
+fn temporary(home: &Home) -> Vec<String> {
+    let entries = fs::read_dir(&home.dir).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).filter(|path| path.extension() == Some("new".as_ref()));
+    let name = |path: PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let mut names: Vec<String> = paths.filter_map(name).collect();
+    names.sort();
+    names
+}
+
+/// The power failed between writing the new key file and renaming it. Its copy of the key would open the store for
+/// ever.
+#[test]
+fn a_copy_of_the_key_that_a_crash_left_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path()).unwrap();
+    let pocket = Pocket::default();
+    let plain = Unlock { keyring: Some(&pocket), passphrase: &nobody };
+    let (file, key) = home.unlock(&plain).unwrap();
+    let crash = || {
+        for name in ["kai.key.4711.new", "kai.key.new", "kai.key.mine.new", "kai.head.4711.new"] {
+            fs::write(home.dir.join(name), key.hex().as_bytes()).unwrap();
+        }
+    };
+    let harmless = ["kai.head.4711.new", "kai.key.mine.new"];
+
+    crash();
+    let out_of_reach = Unlock { keyring: None, passphrase: &nobody };
+    assert!(home.unlock(&out_of_reach).is_err());
+    assert_eq!(temporary(&home).len(), 4, "while the key is out of reach, it may be the last copy");
+    assert!(home.unlock(&plain).unwrap().1 == key);
+    assert_eq!(temporary(&home), harmless, "the next start removes it");
+
+    crash();
+    let words = Passphrase::new("sésame".to_owned());
+    home.move_key(&Destination::Passphrase(&words), &file, &key, Some(&pocket)).unwrap();
+    assert_eq!(temporary(&home), harmless, "so does whoever moves the key");
+}
+
+/// A temporary file may also be one that another process is writing right now.
+#[test]
+fn a_key_that_is_being_written_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path()).unwrap();
+    let plain = Unlock { keyring: None, passphrase: &nobody };
+    home.unlock(&plain).unwrap();
+    let other = fs::File::open(&home.dir).unwrap();
+    other.lock().unwrap();
+    fs::write(home.dir.join("kai.key.4711.new"), "{}").unwrap();
+    home.unlock(&plain).unwrap();
+    assert_eq!(temporary(&home), ["kai.key.4711.new"], "nor does the start wait for it");
+    drop(other);
+    home.unlock(&plain).unwrap();
+    assert!(temporary(&home).is_empty());
 }

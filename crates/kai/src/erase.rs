@@ -10,8 +10,9 @@ use crate::home::keyring;
 /// What the user must type to confirm.
 pub(crate) const WORDS: &str = "erase everything";
 
-/// The files and folders that Kai creates in its home; nothing else in the folder is touched.
-const OURS: [&str; 19] = [
+/// The files and folders that Kai creates in its home, with the temporary files that [`Home::half_replaced`] finds;
+/// nothing else in the folder is touched.
+const OURS: [&str; 17] = [
     "kai.db",
     "kai.db-wal",
     "kai.db-shm",
@@ -20,9 +21,7 @@ const OURS: [&str; 19] = [
     "kai.db.new-wal",
     "kai.db.new-shm",
     "kai.key",
-    "kai.key.new",
     "kai.head",
-    "kai.head.new",
     "kai.sock",
     "kai.lock",
     "copies",
@@ -55,11 +54,16 @@ fn one(home: &Home) -> Result<(), Failure> {
     {
         drop(ring.remove(&file.home));
     }
-    for name in OURS {
-        let path = home.dir.join(name);
+    remove_ours(home).map_err(|e| failed(home, &e))
+}
+
+fn remove_ours(home: &Home) -> io::Result<()> {
+    // A temporary file of the key opens the store wherever a copy of it may be, so it goes too.
+    let temporary = home.half_replaced()?;
+    for path in OURS.iter().map(|name| home.dir.join(name)).chain(temporary) {
         let gone = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         match gone {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(home, &e)),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}
         }
     }
@@ -68,4 +72,28 @@ fn one(home: &Home) -> Result<(), Failure> {
 
 pub(crate) fn failed(home: &Home, error: &io::Error) -> Failure {
     Failure::failed(format!("{} could not be erased: {error}.", home.dir.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a loss of power left of the key and of the note about the ledger is erased with the rest, also what older
+    /// versions called it.
+    #[test]
+    fn no_copy_of_the_key_outlives_the_home() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path()).unwrap();
+        let ours =
+            ["kai.key", "kai.key.4711.new", "kai.key.new", "kai.head", "kai.head.12.new", "kai.head.new"];
+        let theirs = ["kai.head.mine.new", "kai.key.4711", "kai.key.4711.new.txt", "kai.key.mine.new"];
+        for name in ours.iter().chain(&theirs) {
+            fs::write(home.dir.join(name), name).unwrap();
+        }
+        remove_ours(&home).unwrap();
+        let left = fs::read_dir(&home.dir).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut left: Vec<_> = left.collect();
+        left.sort();
+        assert_eq!(left, theirs);
+    }
 }

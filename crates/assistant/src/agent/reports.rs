@@ -150,6 +150,21 @@ pub fn take_unnotified(tx: &Transaction<'_>) -> Result<Option<String>, DbError> 
     Ok(message.and_then(|message| said(&message)))
 }
 
+/// The entry of the report that [`take_unnotified`] would return.
+pub fn unnotified(tx: &Transaction<'_>) -> Result<Option<i64>, DbError> {
+    let newest: Option<i64> =
+        tx.query_row("SELECT max(unnotified) FROM conversations", [], |row| row.get(0))?;
+    Ok(newest.filter(|entry| *entry != 0))
+}
+
+/// Marks a report again as one that needs a notification, because nobody could be told of it. Not if the user has seen
+/// the reports meanwhile, nor if a newer one was raised, which has a mark of its own.
+pub fn put_back_unnotified(tx: &Transaction<'_>, entry: i64) -> Result<(), DbError> {
+    let sql = "UPDATE conversations SET unnotified = ?1 WHERE raised = ?1 AND unseen = 1 AND unnotified = 0";
+    tx.execute(sql, [entry])?;
+    Ok(())
+}
+
 /// What a stored message of a model says.
 fn said(message: &str) -> Option<String> {
     match serde_json::from_str(message) {
@@ -179,6 +194,49 @@ mod tests {
         });
         let alice = Some("Alice asks.".to_owned());
         assert_eq!(told.unwrap(), (alice.clone(), None, alice.clone(), alice));
+    }
+
+    /// A report of which nobody could be told needs a notification again, unless something newer has happened to it.
+    #[test]
+    fn a_mark_comes_back_only_if_nothing_has_changed() {
+        let raise = |tx: &Transaction<'_>, said: &str| {
+            keep(tx, &Report { said: said.to_owned(), spoken: None, at: Timestamp::UNIX_EPOCH, raises: true })
+        };
+        let quiet = Report {
+            said: "A task was cut off.".to_owned(),
+            spoken: None,
+            at: Timestamp::UNIX_EPOCH,
+            raises: false,
+        };
+        for (name, expected) in [
+            ("nothing", Some("Alice asks.")),
+            ("quiet", Some("Alice asks.")),
+            ("seen", None),
+            ("newer", Some("Bob asks.")),
+            ("newer, and told", None),
+        ] {
+            let db = Db::in_memory(crate::MIGRATIONS).unwrap();
+            let again = db.write_now(|tx| {
+                assert_eq!(unnotified(tx)?, None);
+                raise(tx, "Alice asks.")?;
+                let entry = unnotified(tx)?.unwrap();
+                take_unnotified(tx)?;
+                match name {
+                    "nothing" => {}
+                    "quiet" => keep(tx, &quiet)?,
+                    "seen" => lower(tx)?,
+                    _ => raise(tx, "Bob asks.")?,
+                }
+                if name == "newer, and told" {
+                    take_unnotified(tx)?;
+                }
+                put_back_unnotified(tx, entry)?;
+                let again = take_unnotified(tx)?;
+                assert_eq!(take_unnotified(tx)?, None, "{name}");
+                Ok::<_, DbError>(again)
+            });
+            assert_eq!(again.unwrap().as_deref(), expected, "{name}");
+        }
     }
 
     /// In homes of older versions, the migration finds the reports by their position and carries the banner over.

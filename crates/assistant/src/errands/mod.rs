@@ -8,7 +8,7 @@
 
 pub mod prompt;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -21,6 +21,7 @@ use crate::clock::Clock;
 use crate::db::{Db, DbError};
 use crate::gate::RunKind;
 use crate::lease::{self, Lease};
+use crate::lock::lock;
 use crate::settings::{self, SCHEDULING_ENABLED};
 use crate::tasks::store::{self, Claim, Ending};
 
@@ -35,8 +36,34 @@ pub struct Errands<'a> {
 pub struct Round<'a> {
     errands: Errands<'a>,
     lease: Lease,
+    awake: Mutex<Awake>,
     /// The runs that died before this round.
     pub lost: Vec<Claim>,
+}
+
+/// Since when Kai has been awake in a round. Tasks run one after the other, so one may wait for others for much longer
+/// than a missed time is late. What came due while Kai was awake was not missed.
+#[derive(Debug, Clone, Copy)]
+struct Awake {
+    since: Timestamp,
+    /// When the round last looked at the clock.
+    looked: Timestamp,
+}
+
+impl Awake {
+    fn new(began: Timestamp) -> Self {
+        Self { since: began, looked: began }
+    }
+
+    /// Since when Kai has been awake, now that a run has ended. A machine that is closed in the middle of a run sleeps
+    /// without the run's timeout noticing, and what came due during that was missed.
+    fn at(&mut self, now: Timestamp) -> Timestamp {
+        if now.duration_since(self.looked) >= ASLEEP {
+            self.since = now;
+        }
+        self.looked = now;
+        self.since
+    }
 }
 
 const NAME: &str = "tasks";
@@ -44,6 +71,8 @@ const NAME: &str = "tasks";
 const LONGEST: Duration = Duration::from_mins(10);
 /// The duration of the round's lease; renewed with every claim, and longer than any run.
 const LEASE: SignedDuration = SignedDuration::from_mins(15);
+/// No run takes this long while the machine is awake, because it is given up before.
+const ASLEEP: SignedDuration = SignedDuration::from_mins(15);
 
 impl<'a> Errands<'a> {
     /// Begins a round; `None` if there is nothing to do or another process is running one.
@@ -65,7 +94,8 @@ impl<'a> Errands<'a> {
             Ok::<_, DbError>(Some((lease, lost)))
         };
         let begun = self.db.write(begun).await?;
-        Ok(begun.map(|(lease, lost)| Round { errands: *self, lease, lost }))
+        let awake = Mutex::new(Awake::new(now));
+        Ok(begun.map(|(lease, lost)| Round { errands: *self, lease, awake, lost }))
     }
 }
 
@@ -77,11 +107,12 @@ impl Round<'_> {
     /// Claims the next run; `None` if nothing is due, scheduling was disabled, or the round's lease was lost.
     pub async fn claim(&self) -> Result<Option<Claim>, DbError> {
         let (now, zone, lease) = (self.now(), self.errands.clock.zone(), self.lease.clone());
+        let awake = lock(&self.awake).at(now);
         let claimed = move |tx: &Transaction<'_>| {
             if !lease::ours(tx, &lease)? || !lease::renew(tx, &lease, now, LEASE)? || !enabled(tx)? {
                 return Ok(None);
             }
-            store::claim(tx, now, &zone)
+            store::claim_since(tx, awake, now, &zone)
         };
         self.errands.db.write(claimed).await
     }

@@ -1,12 +1,13 @@
 //! The store's key: 32 random bytes, and the small file `kai.key` that says where they are kept.
 //!
 //! `kai.key` holds the key itself (mode 0600), names the keyring as its place, or holds the key encrypted with a
-//! passphrase. It is written to a temporary file and renamed, so it is never half written.
+//! passphrase. It is written to a temporary file and renamed, so it is never half written. A temporary file that a loss
+//! of power left may hold the key in clear, so it is removed as soon as the store is unlocked or the key is written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kai_words::Said;
 use serde::{Deserialize, Serialize};
@@ -135,6 +136,7 @@ impl Home {
     pub fn unlock(&self, with: &Unlock<'_>) -> Result<(KeyFile, StoreKey), KeyError> {
         if let Some(file) = self.read_key_file()? {
             let key = fetch(&file, with)?;
+            self.remove_stale_keys();
             return Ok((file, key));
         }
         let _setup = self.lock_setup().map_err(|cause| KeyError::File { path: self.dir.clone(), cause })?;
@@ -230,8 +232,50 @@ impl Home {
         }
     }
 
+    /// Removes stale copies of the key, unless another process is writing one right now. That the key could be fetched
+    /// shows that nobody needs them. Failing to remove one keeps nobody from their data; the next start tries again.
+    fn remove_stale_keys(&self) {
+        // Looks first, because there is hardly ever one, and then nothing needs the lock.
+        if self.half_replaced_of(&self.key_file()).is_ok_and(|stale| stale.is_empty()) {
+            return;
+        }
+        if let Ok(Some(_setup)) = self.try_lock_setup()
+            && self.remove_stale_keys_under_lock().is_ok()
+        {
+            drop(self.sync());
+        }
+    }
+
+    /// Whoever writes the key holds the setup lock, so under that lock every temporary file of the key is stale.
+    fn remove_stale_keys_under_lock(&self) -> io::Result<()> {
+        self.half_replaced_of(&self.key_file())?.iter().try_for_each(fs::remove_file)
+    }
+
+    /// The temporary files that [`Self::replace`] makes for this file, of any process.
+    pub(super) fn half_replaced_of(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let wanted = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        // Older versions used the same name in every process.
+        let is_one = |name: &str| {
+            let process = name.strip_prefix(wanted).and_then(|rest| rest.strip_suffix(".new"));
+            process.is_some_and(|text| text.is_empty() || text.strip_prefix('.').is_some_and(is_number))
+        };
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            if entry.file_name().to_str().is_some_and(is_one) {
+                found.push(entry.path());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Writes the key file. The caller holds the setup lock.
     fn write_key_file(&self, file: &KeyFile) -> Result<(), KeyError> {
         let path = self.key_file();
+        // Before the new file, so that the sync after it makes both durable.
+        self.remove_stale_keys_under_lock()
+            .map_err(|cause| KeyError::File { path: self.dir.clone(), cause })?;
         let text = serde_json::to_vec(file).map(Zeroizing::new);
         let text = text.map_err(|e| KeyError::File { path: path.clone(), cause: e.into() })?;
         self.replace(&path, &text)

@@ -125,6 +125,22 @@ impl Home {
         Ok(folder)
     }
 
+    /// [`Self::lock_setup`] without waiting; `None` if another process holds the lock.
+    pub(crate) fn try_lock_setup(&self) -> io::Result<Option<File>> {
+        let folder = File::open(&self.dir)?;
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(folder)),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The temporary files of the key and of the note about the ledger, which a loss of power may have left.
+    pub fn half_replaced(&self) -> io::Result<Vec<PathBuf>> {
+        let found = |file: &Path| self.half_replaced_of(file);
+        Ok([found(&self.key_file())?, found(&self.note_file())?].concat())
+    }
+
     /// Takes the daemon lock; `None` if another daemon holds it.
     pub fn lock_daemon(&self) -> io::Result<Option<DaemonLock>> {
         let path = self.dir.join(LOCK);

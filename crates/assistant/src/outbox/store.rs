@@ -224,10 +224,26 @@ pub fn unwatched(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
 }
 
 /// All of [`unwatched`] if the user has not been notified of at least one of them, otherwise nothing. Marks them as
-/// announced at once, before the notification is shown: it is better to miss one than to repeat it every minute.
+/// announced at once, before the notification is shown, so that it is not repeated every minute. If it cannot be
+/// shown, the caller has kept [`unannounced`] and calls [`put_back_unannounced`].
 pub fn take_unannounced(tx: &Transaction<'_>) -> Result<Vec<Draft>, DbError> {
     let told = format!("UPDATE drafts SET announced = 1 WHERE announced = 0 AND {UNWATCHED}");
     if tx.execute(&told, [])? == 0 { Ok(vec![]) } else { unwatched(tx) }
+}
+
+/// The drafts of [`unwatched`] of which the user has not been notified.
+pub fn unannounced(tx: &Transaction<'_>) -> Result<Vec<DraftId>, DbError> {
+    let sql = format!("SELECT id FROM drafts WHERE announced = 0 AND {UNWATCHED} ORDER BY id");
+    let mut rows = tx.prepare_cached(&sql)?;
+    Ok(rows.query_map([], |row| row.get(0).map(DraftId))?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Marks drafts again as not announced, because nobody could be told of them. Those that no longer wait are left alone.
+pub fn put_back_unannounced(tx: &Transaction<'_>, drafts: &[DraftId]) -> Result<(), DbError> {
+    let mut row =
+        tx.prepare_cached(&format!("UPDATE drafts SET announced = 0 WHERE id = ?1 AND {UNWATCHED}"))?;
+    drafts.iter().try_for_each(|id| row.execute([id.0]).map(drop))?;
+    Ok(())
 }
 
 pub fn get(tx: &Transaction<'_>, id: DraftId) -> Result<Option<Draft>, DbError> {

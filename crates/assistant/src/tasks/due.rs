@@ -32,8 +32,8 @@ pub enum AfterRun {
     },
 }
 
-/// A time that passed this long ago counts as missed. Shorter delays are normal: ticks are a minute apart, and one task
-/// may have to wait for another.
+/// A time that passed this long ago counts as missed. Shorter delays are normal, because ticks are a minute apart. How
+/// long a task waits for other tasks does not count, see [`next_move_since`].
 pub const LATE: SignedDuration = SignedDuration::from_mins(5);
 /// If the clock goes back by more than this, it was wrong before, and cron times are recomputed. After a smaller
 /// correction they are kept, so that a time that was used does not run again.
@@ -41,23 +41,29 @@ const WRONG_CLOCK: SignedDuration = SignedDuration::from_hours(24);
 const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(60);
 const LAST_RETRY: SignedDuration = SignedDuration::from_hours(1);
 
-/// Decides what to do with `task` now.
+/// Decides what to do with `task` now, for a Kai that has nothing else to do.
 pub fn next_move(task: &Task, now: Timestamp, zone: &TimeZone) -> Move {
+    next_move_since(task, now, now, zone)
+}
+
+/// Decides what to do with `task` now, for a Kai that has been awake and busy with other tasks since `awake`. A time
+/// that came meanwhile was not missed: only the task's turn is late.
+pub fn next_move_since(task: &Task, awake: Timestamp, now: Timestamp, zone: &TimeZone) -> Move {
     let (Some(next), Status::Pending) = (&task.next, task.status) else { return Move::Wait };
     if next.at > now {
         return recomputed(task, next, now, zone).map_or(Move::Wait, |next| Move::Recompute { next });
     }
     match task.missed {
-        Missed::Skip if !in_time(task, next, now, zone) => {
+        Missed::Skip if !in_time(task, next, awake.min(now), now, zone) => {
             Move::SkipRun { next: when_claimed(&task.trigger, now, zone) }
         }
         Missed::Skip | Missed::RunOnce => Move::Run,
     }
 }
 
-/// Whether its time, or a later one of its times, came less than [`LATE`] ago.
-fn in_time(task: &Task, next: &Next, now: Timestamp, zone: &TimeZone) -> bool {
-    let barely = now.saturating_sub(LATE).unwrap_or(now);
+/// Whether its time, or a later one of its times, came less than [`LATE`] before `awake`, or after it.
+fn in_time(task: &Task, next: &Next, awake: Timestamp, now: Timestamp, zone: &TimeZone) -> bool {
+    let barely = awake.saturating_sub(LATE).unwrap_or(awake);
     let again = match &task.trigger {
         Trigger::Cron(cron) => cron.after(barely, zone).is_some_and(|at| at <= now),
         Trigger::Time(_) | Trigger::Heartbeat => false,
@@ -186,6 +192,39 @@ mod tests {
             let task = task(Trigger::Cron(cron.parse().unwrap()), missed, next, computed_at);
             let zone = TimeZone::get(place).unwrap();
             assert_eq!(next_move(&task, at(now), &zone), expected, "{name}");
+        }
+    }
+
+    /// Only the time before Kai was awake makes a task late, not the time that it waits for others.
+    #[test]
+    fn what_waits_for_other_tasks_is_not_late() {
+        use Move::{Run, SkipRun};
+        let zone = TimeZone::UTC;
+        let (time, daily) = ("2026-03-09T15:00Z", "0 15 * * *");
+        let tomorrow = Some(at("2026-03-10T15:00Z"));
+        for (name, awake, now, once, often) in [
+            ("another ran before it", time, "2026-03-09T15:09Z", Run, Run),
+            ("several did", time, "2026-03-09T15:40Z", Run, Run),
+            ("it came meanwhile", "2026-03-09T14:50Z", "2026-03-09T15:09Z", Run, Run),
+            ("a little late before", "2026-03-09T15:04:59Z", "2026-03-09T15:09Z", Run, Run),
+            (
+                "too late before",
+                "2026-03-09T15:05Z",
+                "2026-03-09T15:06Z",
+                SkipRun { next: None },
+                SkipRun { next: tomorrow },
+            ),
+            ("the clock was set back", "2026-03-09T20:00Z", "2026-03-09T15:01Z", Run, Run),
+        ] {
+            for (trigger, expected) in
+                [(Trigger::Time(at(time)), once), (Trigger::Cron(daily.parse().unwrap()), often)]
+            {
+                let task = Task {
+                    next: Some(Next { at: at(time), computed_at: at(time), zone: zone_name(&zone) }),
+                    ..task(trigger, Missed::Skip, time, time)
+                };
+                assert_eq!(next_move_since(&task, at(awake), at(now), &zone), expected, "{name}");
+            }
         }
     }
 

@@ -140,9 +140,19 @@ fn plan(
 /// Claims the next run that is due; the claim is durable once the transaction commits. On the way, it skips missed
 /// times of tasks with that policy.
 pub fn claim(tx: &Transaction<'_>, now: Timestamp, zone: &TimeZone) -> Result<Option<Claim>, DbError> {
+    claim_since(tx, now, now, zone)
+}
+
+/// [`claim`] in a round that has run other tasks since `awake`: a time that came meanwhile was not missed.
+pub fn claim_since(
+    tx: &Transaction<'_>,
+    awake: Timestamp,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Result<Option<Claim>, DbError> {
     for task in waiting(tx)? {
         let Some(due) = task.next.as_ref().map(|next| next.at) else { continue };
-        match due::next_move(&task, now, zone) {
+        match due::next_move_since(&task, awake, now, zone) {
             Move::Wait => {}
             Move::Recompute { next } => plan(tx, task.id, Some(next), now, zone)?,
             Move::SkipRun { next } => pass_over(tx, &task, due, next, now, zone)?,

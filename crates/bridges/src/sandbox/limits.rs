@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, nice, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 
 const MB: u64 = 1024 * 1024;
 /// Memory of all processes together, checked by the guard.
@@ -37,8 +37,35 @@ pub(super) fn apply(patience: Duration, running: u64) -> io::Result<()> {
         (Resource::Core, 0),
         (Resource::Msgqueue, 0),
     ] {
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        setrlimit(resource, within(most, getrlimit(resource)))?;
     }
     nice(POLITE)?;
     Ok(())
+}
+
+/// Our limit, or the present hard one if that is lower already: a service or a container may have set it, and no
+/// ordinary process may raise it again.
+fn within(most: u64, present: Rlimit) -> Rlimit {
+    let most = Some(present.maximum.map_or(most, |hard| most.min(hard)));
+    Rlimit { current: most, maximum: most }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hard_limit_is_never_raised() {
+        for (name, soft, hard, expected) in [
+            ("no limit yet", None, None, 256),
+            ("a higher one", Some(1024), Some(4096), 256),
+            ("the same", Some(256), Some(256), 256),
+            ("a lower one", Some(64), Some(128), 128),
+            ("only a soft one", Some(64), None, 256),
+            ("nothing at all", Some(0), Some(0), 0),
+        ] {
+            let limit = within(256, Rlimit { current: soft, maximum: hard });
+            assert_eq!((limit.current, limit.maximum), (Some(expected), Some(expected)), "{name}");
+        }
+    }
 }

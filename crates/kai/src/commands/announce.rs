@@ -1,40 +1,55 @@
 //! Shows a system notification for a new report, or for drafts from a heartbeat or task, when no page is open, and says
 //! on paired phones that something waits.
 
+mod telling;
+
+use jiff::Timestamp;
 use kai_assistant::db::DbError;
 use kai_assistant::device::{Notification, Place, Urgency};
 use kai_assistant::heartbeat::store;
+use kai_assistant::outbox;
 use kai_assistant::settings::{self, LANGUAGE};
 use kai_assistant::untrusted::Untrusted;
 use kai_words::Lang;
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use rusqlite::Transaction;
 
+use self::telling::{Marks, Telling};
 use super::drafts;
 use super::messages::{self, Waits};
 use crate::app::App;
 
 /// Tells what is new. Everything is announced only once, and not at all while a page is open. As long as nobody can be
-/// told, it waits.
+/// told, it waits, also if showing it fails.
 pub(crate) async fn news(app: &App) -> Result<(), DbError> {
     let is_seen = *app.pages.borrow() > 0;
-    if !is_seen && app.notifier.is_none() && !messages::can_tell(app) {
+    if is_seen {
+        // An open page shows a banner instead.
+        return app.db.write(seen).await;
+    }
+    if app.notifier.is_none() && !messages::can_tell(app) {
         return Ok(());
     }
-    let locale = app.env.locale.clone();
-    let News { notification, waits } = match app.db.write(move |tx| taken(tx, &locale)).await? {
-        // An open page shows a banner instead.
-        Some(news) if !is_seen => news,
-        _ => return Ok(()),
+    let (now, locale) = (app.clock.now(), app.env.locale.clone());
+    let Some((news, telling)) = app.db.write(move |tx| taken(tx, now, &locale)).await? else {
+        return Ok(());
     };
-    let show = async {
-        if let Some(notifier) = &app.notifier
-            && let Err(error) = notifier.notify(&notification).await
-        {
-            tracing::warn!(%error, "a notification could not be shown");
-        }
-    };
-    tokio::join!(show, messages::tell_phones(app, waits)).1
+    let show = show(app, &news.notification);
+    let (shown, phones) = tokio::join!(show, messages::tell_phones(app, news.waits));
+    let is_told = shown || phones.as_ref().is_ok_and(|told| *told) || *app.pages.borrow() > 0;
+    let now = app.clock.now();
+    app.db.write(move |tx| telling.end(tx, is_told, now)).await?;
+    phones.map(drop)
+}
+
+/// Shows a notification on this machine. Returns whether that worked.
+async fn show(app: &App, notification: &Notification) -> bool {
+    let Some(notifier) = &app.notifier else { return false };
+    let shown = notifier.notify(notification).await;
+    if let Err(error) = &shown {
+        tracing::warn!(%error, "a notification could not be shown");
+    }
+    shown.is_ok()
 }
 
 /// Something new: as this machine shows it, and as a paired phone does, without what it says.
@@ -44,15 +59,28 @@ struct News {
 }
 
 /// What to tell; marks it as announced. A new report covers the drafts of its run, because its page shows them.
-fn taken(tx: &Transaction<'_>, locale: &str) -> Result<Option<News>, DbError> {
-    let lang = Lang::chosen(&settings::load(tx)?.of(&LANGUAGE), locale);
+fn taken(tx: &Transaction<'_>, now: Timestamp, locale: &str) -> Result<Option<(News, Telling)>, DbError> {
+    if !telling::is_free(tx, now)? {
+        return Ok(None);
+    }
+    let (lang, marks) = (Lang::chosen(&settings::load(tx)?.of(&LANGUAGE), locale), Marks::now(tx)?);
     let report = store::take_unnotified(tx)?
         .map(|said| News { notification: of_report(&said, lang), waits: Waits::Report });
     let drafts = drafts::news::new_drafts(tx, lang)?.map(|drafts| News {
         notification: about(drafts.title, &drafts.message, ("kai-drafts", Place::Drafts)),
         waits: Waits::Drafts(drafts.count),
     });
-    Ok(report.or(drafts))
+    match report.or(drafts) {
+        Some(news) => Ok(Telling::begin(tx, marks, now)?.map(|telling| (news, telling))),
+        None => telling::forget(tx).map(|()| None),
+    }
+}
+
+/// Marks everything as announced, because an open page shows it.
+fn seen(tx: &Transaction<'_>) -> Result<(), DbError> {
+    store::take_unnotified(tx)?;
+    outbox::store::take_unannounced(tx)?;
+    telling::forget(tx)
 }
 
 /// A notification of one kind. Each kind has a fixed key, so the next one replaces the last on the screen.
@@ -194,26 +222,62 @@ mod tests {
 
     #[cfg(feature = "foss")]
     mod runs {
+        use std::sync::atomic::{AtomicBool, Ordering};
         use std::sync::{Arc, Mutex};
 
-        use jiff::Timestamp;
+        use jiff::SignedDuration;
         use kai_assistant::agent::reports::{self, Report};
         use kai_assistant::clock::ManualClock;
-        use kai_assistant::device::{Notifier, PortFuture};
+        use kai_assistant::device::{Notifier, PortError, PortFuture};
         use kai_assistant::gate::RunKind;
         use kai_assistant::outbox::{Channel, NewDraft, store as drafts};
         use kai_assistant::source::SourceId;
+        use tokio::sync::Notify;
 
         use super::*;
 
         /// Records the notifications instead of showing them.
         #[derive(Default)]
-        struct Screen(Mutex<Vec<Notification>>);
+        struct Screen {
+            shown: Mutex<Vec<Notification>>,
+            /// How many notifications cannot be shown.
+            fails: Mutex<u32>,
+            /// It shows a notification, but never says so.
+            hangs: AtomicBool,
+            asked: Notify,
+        }
 
         impl Notifier for Screen {
             fn notify<'a>(&'a self, notification: &'a Notification) -> PortFuture<'a> {
-                self.0.lock().unwrap().push(notification.clone());
-                Box::pin(async { Ok(()) })
+                Box::pin(async move {
+                    {
+                        let mut fails = self.fails.lock().unwrap();
+                        if *fails > 0 {
+                            *fails -= 1;
+                            return Err(PortError("nobody is there".to_owned()));
+                        }
+                    }
+                    self.shown.lock().unwrap().push(notification.clone());
+                    self.asked.notify_one();
+                    if self.hangs.load(Ordering::Relaxed) {
+                        std::future::pending::<()>().await;
+                    }
+                    Ok(())
+                })
+            }
+        }
+
+        impl Screen {
+            fn messages(&self) -> Vec<String> {
+                self.shown.lock().unwrap().iter().map(|shown| shown.message.clone()).collect()
+            }
+
+            fn fail(&self, times: u32) {
+                *self.fails.lock().unwrap() = times;
+            }
+
+            fn fails_left(&self) -> u32 {
+                *self.fails.lock().unwrap()
             }
         }
 
@@ -257,6 +321,14 @@ mod tests {
                 .unwrap();
         }
 
+        async fn report(app: &App, said: &'static str) {
+            let at = app.clock.now();
+            let reported = app.db.write(move |tx| {
+                reports::keep(tx, &Report { said: said.to_owned(), spoken: None, at, raises: true })
+            });
+            reported.await.unwrap();
+        }
+
         fn clock() -> Arc<ManualClock> {
             Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()))
         }
@@ -271,7 +343,7 @@ mod tests {
                 crate::commands::sms::poll(&app).await.unwrap();
                 crate::commands::heartbeat::tick(&app).await;
                 assert!(app.db.read(store::banner).await.unwrap().is_some(), "the banner is up either way");
-                let shown = || screen.0.lock().unwrap().clone();
+                let shown = || screen.shown.lock().unwrap().clone();
                 assert_eq!(shown().len(), notified, "{pages} pages are open");
                 assert!(shown().iter().all(|shown| shown.leads_to == Some(Place::Heartbeat)));
                 app.pages.send_replace(0);
@@ -283,7 +355,7 @@ mod tests {
         #[tokio::test]
         async fn a_draft_that_nobody_watched_is_told_once() {
             let (app, screen, ..) = app(&clock());
-            let told = || std::mem::take(&mut *screen.0.lock().unwrap());
+            let told = || std::mem::take(&mut *screen.shown.lock().unwrap());
             stage(&app, draft("+15550100", "Watched", RunKind::Chat)).await;
             news(&app).await.unwrap();
             assert_eq!(told(), [], "who asked for it sees it");
@@ -321,17 +393,115 @@ mod tests {
         async fn a_report_speaks_for_the_drafts_of_its_run() {
             let (app, screen, ..) = app(&clock());
             stage(&app, draft("+15550101", "See you", RunKind::Heartbeat)).await;
-            let now = app.clock.now();
-            let reported = app.db.write(move |tx| {
-                let said = "Alice asks.".to_owned();
-                reports::keep(tx, &Report { said, spoken: None, at: now, raises: true })
-            });
-            reported.await.unwrap();
+            report(&app, "Alice asks.").await;
             news(&app).await.unwrap();
             news(&app).await.unwrap();
-            let shown = screen.0.lock().unwrap().clone();
+            let shown = screen.shown.lock().unwrap().clone();
             assert_eq!(shown.len(), 1, "{shown:?}");
             assert_eq!(shown[0].leads_to, Some(Place::Heartbeat));
+        }
+
+        /// Where nothing shows notifications for a while, they come later, with growing pauses between the attempts.
+        #[tokio::test]
+        async fn what_could_not_be_shown_is_shown_later_and_once() {
+            for is_report in [true, false] {
+                let clock = clock();
+                let (app, screen, ..) = app(&clock);
+                screen.fail(2);
+                if is_report {
+                    report(&app, "Alice asks.").await;
+                } else {
+                    stage(&app, draft("+15550101", "See you", RunKind::Heartbeat)).await;
+                }
+                for (seconds, fails, shown) in
+                    [(0, 1, 0), (9, 1, 0), (1, 0, 0), (19, 0, 0), (1, 0, 1), (60, 0, 1), (3600, 0, 1)]
+                {
+                    clock.advance(SignedDuration::from_secs(seconds));
+                    news(&app).await.unwrap();
+                    let seen = (screen.fails_left(), screen.messages().len());
+                    assert_eq!(seen, (fails, shown), "{seconds} more seconds, a report: {is_report}");
+                }
+                let expected = if is_report { "Alice asks." } else { "To +15550101: See you" };
+                assert_eq!(screen.messages(), [expected]);
+                // The next one is told at once.
+                report(&app, "Bob asks.").await;
+                news(&app).await.unwrap();
+                assert_eq!(screen.messages()[1], "Bob asks.");
+            }
+        }
+
+        #[tokio::test]
+        async fn what_was_seen_before_it_could_be_shown_is_not_shown() {
+            let clock = clock();
+            let (app, screen, ..) = app(&clock);
+            let later = async || {
+                clock.advance(SignedDuration::from_mins(30));
+                news(&app).await.unwrap();
+                std::mem::take(&mut *screen.shown.lock().unwrap())
+            };
+            screen.fail(1);
+            report(&app, "Alice asks.").await;
+            assert_eq!(later().await, []);
+            app.db.write(reports::lower).await.unwrap();
+            assert_eq!(later().await, [], "the report was read");
+
+            screen.fail(1);
+            stage(&app, draft("+15550101", "See you", RunKind::Heartbeat)).await;
+            assert_eq!(later().await, []);
+            let id = app.db.read(drafts::all).await.unwrap()[0].id;
+            app.door.discard(id).await.unwrap();
+            assert_eq!(later().await, [], "the draft was discarded");
+
+            screen.fail(1);
+            report(&app, "Bob asks.").await;
+            assert_eq!(later().await, []);
+            report(&app, "Carol asks.").await;
+            let told = later().await;
+            assert_eq!(
+                (told.len(), told[0].message.as_str()),
+                (1, "Carol asks."),
+                "a newer one speaks for it"
+            );
+            assert_eq!(later().await, []);
+
+            screen.fail(1);
+            report(&app, "Dave asks.").await;
+            assert_eq!(later().await, []);
+            app.pages.send_replace(1);
+            assert_eq!(later().await, []);
+            app.pages.send_replace(0);
+            assert_eq!(later().await, [], "an open page showed it");
+        }
+
+        /// Kai dies while a notification is shown, so nobody knows whether it was. It is told once more, and no more
+        /// than that, even if Kai dies again.
+        #[tokio::test]
+        async fn a_death_repeats_a_notification_once() {
+            for (name, deaths, expected) in [("once", 1, 2), ("twice", 2, 2), ("ever again", 4, 2)] {
+                let (app, screen, ..) = app(&clock());
+                report(&app, "Alice asks.").await;
+                screen.hangs.store(true, Ordering::Relaxed);
+                for _ in 0..deaths {
+                    let dies = async {
+                        screen.asked.notified().await;
+                        let before = screen.messages().len();
+                        news(&app).await.unwrap();
+                        assert_eq!(screen.messages().len(), before, "another look around leaves it alone");
+                    };
+                    tokio::select! {
+                        ended = news(&app) => ended.unwrap(),
+                        () = dies => {}
+                    }
+                }
+                screen.hangs.store(false, Ordering::Relaxed);
+                for _ in 0..3 {
+                    news(&app).await.unwrap();
+                }
+                assert_eq!(screen.messages().len(), expected, "{name}");
+                report(&app, "Bob asks.").await;
+                news(&app).await.unwrap();
+                assert_eq!(screen.messages().last().unwrap(), "Bob asks.", "{name}");
+            }
         }
     }
 }

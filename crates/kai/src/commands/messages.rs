@@ -85,9 +85,10 @@ pub(crate) fn can_tell(app: &App) -> bool {
     !app.messages.network.told_phones().is_empty()
 }
 
-/// Shows on every paired phone on which the user wants that, that something waits. One that takes long holds up no
-/// other.
-pub(crate) async fn tell_phones(app: &App, waits: Waits) -> Result<(), DbError> {
+/// Shows on every paired phone on which the user wants that, that something waits, and returns whether one did. One that takes
+/// long holds up no other.
+pub(crate) async fn tell_phones(app: &App, waits: Waits) -> Result<bool, DbError> {
+    let mut is_told = false;
     let text = waits.text(App::lang(&app.values().await?, &app.env));
     let mut telling = JoinSet::new();
     for phone in app.messages.network.told_phones() {
@@ -95,11 +96,13 @@ pub(crate) async fn tell_phones(app: &App, waits: Waits) -> Result<(), DbError> 
         telling.spawn(async move { timeout(TELLING, phone.tell(waits.key(), NAME, &text)).await });
     }
     while let Some(told) = telling.join_next().await {
-        if !matches!(told, Ok(Ok(Ok(())))) {
+        if matches!(told, Ok(Ok(Ok(())))) {
+            is_told = true;
+        } else {
             tracing::warn!(?told, "a phone could not be told that something waits");
         }
     }
-    Ok(())
+    Ok(is_told)
 }
 
 /// The title of what phones show.

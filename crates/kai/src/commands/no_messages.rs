@@ -36,8 +36,8 @@ pub(crate) fn can_tell(_: &App) -> bool {
     false
 }
 
-pub(crate) async fn tell_phones(_: &App, _: Waits) -> Result<(), DbError> {
-    Ok(())
+pub(crate) async fn tell_phones(_: &App, _: Waits) -> Result<bool, DbError> {
+    Ok(false)
 }
 
 pub(crate) fn demo_models(_: &App) -> Option<Vec<(Ready, &'static str)>> {

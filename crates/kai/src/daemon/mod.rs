@@ -276,15 +276,13 @@ pub(crate) async fn look_around(app: Arc<App>) {
     tokio::join!(work, messages::read_contacts(&app));
 }
 
-/// Waits for the alarm that is ringing. If its notifier does not finish in time, the alarm is stored again and rings at
-/// the next start.
+/// Waits for the alarm that is ringing. If its notifier does not finish in time, or it could not ring, the alarm is
+/// stored again and rings at the next start.
 async fn ring_out(app: &App, ringing: JoinHandle<()>) {
     if app.ringer.as_ref().is_some_and(Ringer::is_ringing) {
         tracing::debug!("waiting for an alarm that is ringing");
     }
-    if tokio::time::timeout(RING_GRACE, ringing).await.is_ok() {
-        return;
-    }
+    drop(tokio::time::timeout(RING_GRACE, ringing).await);
     let Some(ringer) = &app.ringer else { return };
     if let Err(error) = ringer.put_back().await {
         tracing::warn!(%error, "an alarm that did not finish ringing could not be put back");

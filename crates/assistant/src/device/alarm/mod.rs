@@ -17,7 +17,7 @@ use crate::db::Db;
 use crate::moment;
 use crate::tool::{Lack, Run, Tool, ToolError, ToolOutput};
 
-pub use ring::{Next, Ringer, Ringing, Waker};
+pub use ring::{Next, Ringer, Ringing, Waker, patience};
 pub use store::{cancel, put_back, waiting};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -3,7 +3,8 @@
 //! An alarm is deleted from the store, durably, before it rings, so it does not ring again if Kai is killed after the
 //! ring. The price is that a kill between the two steps, which lasts as long as the notifier takes, loses the alarm.
 //! The other order would ring twice after every crash that the ring itself causes. An alarm that failed to ring is put
-//! back and retried, because then we know that nobody heard it. An alarm that was still ringing when Kai was told to
+//! back and retried, because then we know that nobody heard it. Until it is back in the store, it stays in [`Ringing`],
+//! so that it outlives a store that cannot be written for a while. An alarm that was still ringing when Kai was told to
 //! stop is put back too: it is better to ring twice than not at all.
 
 use crate::lock::lock;
@@ -44,7 +45,7 @@ pub struct Ringer {
     pub ringing: Ringing,
 }
 
-/// Alarms that were deleted from the store and have neither rung nor failed yet.
+/// Alarms that were deleted from the store and have neither rung nor been put back yet.
 #[derive(Debug, Default)]
 pub struct Ringing(Mutex<Vec<Alarm>>);
 
@@ -53,11 +54,9 @@ impl Ringing {
         lock(&self.0)
     }
 
-    /// Removes an alarm whose ring has ended. Returns false if it was put back in the meantime.
-    fn is_over_for(&self, alarm: &Alarm) -> bool {
-        let mut alarms = self.alarms();
-        let place = alarms.iter().position(|other| other.id == alarm.id);
-        place.map(|place| alarms.remove(place)).is_some()
+    /// Removes alarms that have rung, or that are in the store again.
+    fn is_over_for(&self, over: &[Alarm]) {
+        self.alarms().retain(|alarm| over.iter().all(|other| other.id != alarm.id));
     }
 }
 
@@ -104,11 +103,18 @@ impl Ringer {
         !self.ringing.alarms().is_empty()
     }
 
-    /// Puts alarms that are still ringing back into the store when Kai stops, so that they ring again at the next
-    /// start.
+    /// Puts the alarms that have not rung back into the store: those that failed to ring, and when Kai stops also those
+    /// that are still ringing, so that they ring again at the next start. They are forgotten here only once they are
+    /// in the store.
     pub async fn put_back(&self) -> Result<(), DbError> {
-        let silent = std::mem::take(&mut *self.ringing.alarms());
-        self.db.write(move |tx| silent.iter().try_for_each(|alarm| store::put_back(tx, alarm))).await
+        let silent = self.ringing.alarms().clone();
+        if silent.is_empty() {
+            return Ok(());
+        }
+        let back = silent.clone();
+        self.db.write(move |tx| back.iter().try_for_each(|alarm| store::put_back(tx, alarm))).await?;
+        self.ringing.is_over_for(&silent);
+        Ok(())
     }
 
     /// Waits until the next alarm is due, a new one is set, or it is time to retry.
@@ -128,6 +134,8 @@ impl Ringer {
 
     /// Rings the alarms that are due. Returns when the next one is due, and whether all of them rang.
     async fn try_to_ring(&self) -> Result<(Option<Timestamp>, bool), DbError> {
+        // What failed to ring before may still be here, if the store could not be written then.
+        self.put_back().await?;
         let (now, zone) = (self.clock.now(), self.clock.zone());
         let (next, due, language) = self.db.read(move |tx| read_next(tx, now)).await?;
         if !due {
@@ -137,30 +145,24 @@ impl Ringer {
         self.ringing.alarms().clone_from(&taken);
         let lang = Lang::chosen(&language, &self.locale);
         let rings = taken.into_iter().map(|alarm| self.ring(alarm, now, &zone, lang));
-        let silent: Vec<Alarm> = join_all(rings).await.into_iter().flatten().collect();
-        let all_rang = silent.is_empty();
-        if !all_rang {
-            self.db.write(move |tx| silent.iter().try_for_each(|alarm| store::put_back(tx, alarm))).await?;
-        }
+        let all_rang = join_all(rings).await.into_iter().all(|rang| rang);
+        self.put_back().await?;
         Ok((next, all_rang))
     }
 
-    /// Rings one alarm. Returns it if the ring failed, so that the caller can put it back.
-    async fn ring(&self, alarm: Alarm, now: Timestamp, zone: &TimeZone, lang: Lang) -> Option<Alarm> {
+    /// Rings one alarm. If it fails, the alarm stays among those that have not rung, for the caller to put back.
+    async fn ring(&self, alarm: Alarm, now: Timestamp, zone: &TimeZone, lang: Lang) -> bool {
         let rung = self.notifier.notify(&notification(&alarm, now, zone, lang)).await;
-        if !self.ringing.is_over_for(&alarm) {
-            return None;
-        }
-        match rung {
+        match &rung {
             Ok(()) => {
                 tracing::info!(alarm = alarm.id.0, due = %alarm.due, "an alarm rang");
-                None
+                self.ringing.is_over_for(&[alarm]);
             }
             Err(error) => {
                 tracing::warn!(alarm = alarm.id.0, %error, "an alarm could not ring and is tried again");
-                Some(alarm)
             }
         }
+        rung.is_ok()
     }
 }
 
@@ -171,8 +173,9 @@ fn read_next(tx: &Transaction<'_>, now: Timestamp) -> Result<(Option<Timestamp>,
     Ok((next, due, settings::load(tx)?.of(&LANGUAGE)))
 }
 
-/// The delay before the next retry: ten seconds, then twice as long each time, up to ten minutes.
-fn patience(failures: u32) -> Duration {
+/// The delay before the next retry of something that could not be shown: ten seconds, then twice as long each time, up
+/// to ten minutes.
+pub fn patience(failures: u32) -> Duration {
     Duration::from_secs(10 << failures.saturating_sub(1).min(6)).min(Duration::from_mins(10))
 }
 
@@ -333,6 +336,28 @@ mod tests {
         assert_eq!(twice.due.unwrap().to_string(), "2026-03-09T06:00:20Z", "others are not forgotten");
         let thrice = house.ringer.ring_due(twice).await;
         assert_eq!((thrice.failures, house.shown().len()), (0, 1));
+    }
+
+    /// The store refuses to be written just when the ring has failed, as a full disk does.
+    #[tokio::test]
+    async fn an_alarm_that_could_not_be_put_back_is_not_lost() {
+        let house = house();
+        *house.bell.fails.lock().unwrap() = 1;
+        house.set(0, "Tea").await;
+        let sql = async |sql: &'static str| {
+            let done = house.ringer.db.write(move |tx| Ok::<_, DbError>(tx.execute_batch(sql)?));
+            done.await.unwrap();
+        };
+        sql("CREATE TRIGGER full BEFORE INSERT ON alarms BEGIN SELECT RAISE(ABORT, 'full'); END").await;
+        let once = house.ringer.ring_due(Next::START).await;
+        let twice = house.ringer.ring_due(once).await;
+        assert_eq!((once.failures, twice.failures), (1, 2), "nothing can be done yet");
+        sql("DROP TRIGGER full").await;
+        let thrice = house.ringer.ring_due(twice).await;
+        assert_eq!((thrice.failures, house.shown()), (0, vec!["Tea: It is 06:00.".to_owned()]));
+        house.ringer.put_back().await.unwrap();
+        assert_eq!(house.ringer.ring_due(thrice).await.failures, 0);
+        assert_eq!(house.shown().len(), 1, "once");
     }
 
     #[tokio::test(start_paused = true)]

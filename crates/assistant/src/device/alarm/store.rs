@@ -48,10 +48,11 @@ pub fn cancel(tx: &Transaction<'_>, id: AlarmId) -> Result<Option<Alarm>, DbErro
     Ok(tx.prepare_cached(sql)?.query_row([id.0], alarm).optional()?)
 }
 
-/// Inserts an alarm again: one that failed to ring, or one that the user cancelled and wants back.
+/// Inserts an alarm again: one that failed to ring, or one that the user cancelled and wants back. One that is there
+/// already stays as it is, because the ringer and the stop of the daemon may both put back the same one.
 pub fn put_back(tx: &Transaction<'_>, alarm: &Alarm) -> Result<(), DbError> {
     tx.execute(
-        "INSERT INTO alarms (id, due_at, label) VALUES (?1, ?2, ?3)",
+        "INSERT OR IGNORE INTO alarms (id, due_at, label) VALUES (?1, ?2, ?3)",
         params![alarm.id.0, alarm.due.as_millisecond(), alarm.label],
     )?;
     Ok(())
