@@ -72,6 +72,7 @@ fn updates_take_nothing_out_of_a_form(browser: &Browser, daemon: &Daemon, home: 
     open(browser, daemon, "/ledger");
     let lines = "document.querySelectorAll('[data-testid=ledger-line]').length";
     let before = browser.run(&format!("return {lines}"));
+    browser.click("ledger-filters");
     browser.type_into("ledger-text", "tea");
     browser.run("document.activeElement.blur()");
     home.remember("tea");
