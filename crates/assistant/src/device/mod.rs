@@ -33,8 +33,13 @@ pub type PortFuture<'a> = Pin<Box<dyn Future<Output = Result<(), PortError>> + S
 
 /// Why an action on the machine failed, as the second half of a sentence: "the desktop did not answer".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PortError(pub String);
+pub enum PortError {
+    #[error("{0}")]
+    Failed(String),
+    /// Nobody said in time how it went, so it may have been done.
+    #[error("{0}")]
+    Unsure(String),
+}
 
 /// Cleans up a text of one line: control characters become spaces. Returns an error message if it is longer than
 /// `longest` characters.

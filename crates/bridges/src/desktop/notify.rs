@@ -55,8 +55,8 @@ impl Notifier for Desktop {
         Box::pin(async move {
             match tokio::time::timeout(PATIENCE, self.show(notification)).await {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(error)) => Err(PortError(format!("the desktop shows none now ({error})"))),
-                Err(_) => Err(PortError("the desktop did not answer in time".to_owned())),
+                Ok(Err(error)) => Err(PortError::Failed(format!("the desktop shows none now ({error})"))),
+                Err(_) => Err(PortError::Unsure("the desktop did not answer in time".to_owned())),
             }
         })
     }

@@ -36,7 +36,7 @@ impl Opener for XdgOpen {
             let variables = activation.map(|token| ACTIVATION.map(|name| (name, token)));
             let start = Start { program: &self.program, environment: &self.environment };
             let launched = program::launch(start, &arguments, variables.as_ref().map_or(&[], |v| v));
-            launched.await.map_err(|failed| PortError(failed.sentence().to_string()))
+            launched.await.map_err(|failed| PortError::Failed(failed.sentence().to_string()))
         })
     }
 }
@@ -70,6 +70,6 @@ mod tests {
         }
         let opener = XdgOpen::at(programs.write("xdg-open", "exit 4"), Environment::default());
         let failed = opener.open(&Target::Web("https://example.org/".to_owned())).await.unwrap_err();
-        assert!(failed.0.contains("xdg-open found no program"), "{failed}");
+        assert!(failed.to_string().contains("xdg-open found no program"), "{failed}");
     }
 }

@@ -236,9 +236,9 @@ impl Sandbox for Guarded {
             chosen
                 .found
                 .as_ref()
-                .map_err(|why| PortError(why.to_string().trim_end_matches('.').to_owned()))?;
-            let _place = self.room.acquire().await.map_err(|e| PortError(e.to_string()))?;
-            self.under_guard(&chosen.way, job).await.map_err(PortError)
+                .map_err(|why| PortError::Failed(why.to_string().trim_end_matches('.').to_owned()))?;
+            let _place = self.room.acquire().await.map_err(|e| PortError::Failed(e.to_string()))?;
+            self.under_guard(&chosen.way, job).await.map_err(PortError::Failed)
         })
     }
 }

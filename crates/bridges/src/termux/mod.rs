@@ -78,7 +78,10 @@ impl Termux {
 
     async fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A]) -> Result<String, PortError> {
         let ran = self.call(program, args, &Terms::within(self.patience)).await;
-        ran.map_err(|failed| PortError(failed.sentence().to_string()))
+        ran.map_err(|failed| match failed {
+            Failed::Interrupted(why) => PortError::Unsure(why.to_string()),
+            failed => PortError::Failed(failed.sentence().to_string()),
+        })
     }
 
     async fn call<A: AsRef<OsStr>>(
@@ -110,7 +113,7 @@ impl Notifier for Termux {
         Box::pin(async move {
             let action = action(self.opening.as_deref(), notification.leads_to);
             let said = self.run("termux-notification", &arguments(notification, action.as_deref())).await?;
-            refusal(&said).map_or(Ok(()), |why| Err(PortError(why.to_string())))
+            refusal(&said).map_or(Ok(()), |why| Err(PortError::Failed(why.to_string())))
         })
     }
 }
@@ -249,7 +252,7 @@ mod tests {
             programs.write("termux-notification", script);
             let outcome = termux.notify(&notification("a", "b")).await;
             match word {
-                Some(word) => assert!(outcome.unwrap_err().0.contains(word), "{script}"),
+                Some(word) => assert!(outcome.unwrap_err().to_string().contains(word), "{script}"),
                 None => assert_eq!(outcome, Ok(()), "{script}"),
             }
         }

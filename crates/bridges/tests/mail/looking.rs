@@ -172,7 +172,7 @@ async fn a_number_that_is_only_claimed_moves_no_mark() {
         ("no number", 3, Some(0), Some(last(98)), 100),
         ("restored", 3, Some(50), Some(last(49)), 49),
         ("restored, some deleted", 3, Some(50), Some(last(7)), 49),
-        ("restored, empty", 0, Some(50), None, 49),
+        ("nothing there for a moment", 0, Some(1), None, 100),
         ("the next is the mark's", 3, Some(100), Some(last(99)), 99),
         ("its mails say otherwise", 3, Some(1), Some(last(100)), 100),
     ] {

@@ -5,7 +5,7 @@ mod telling;
 
 use jiff::Timestamp;
 use kai_assistant::db::DbError;
-use kai_assistant::device::{Notification, Place, Urgency};
+use kai_assistant::device::{Notification, Place, PortError, Urgency};
 use kai_assistant::heartbeat::store;
 use kai_assistant::outbox;
 use kai_assistant::settings::{self, LANGUAGE};
@@ -14,7 +14,7 @@ use kai_words::Lang;
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use rusqlite::Transaction;
 
-use self::telling::{Marks, Telling};
+use self::telling::{Marks, Shown, Telling};
 use super::drafts;
 use super::messages::{self, Waits};
 use crate::app::App;
@@ -36,20 +36,24 @@ pub(crate) async fn news(app: &App) -> Result<(), DbError> {
     };
     let show = show(app, &news.notification);
     let (shown, phones) = tokio::join!(show, messages::tell_phones(app, news.waits));
-    let is_told = shown || phones.as_ref().is_ok_and(|told| *told) || *app.pages.borrow() > 0;
-    let now = app.clock.now();
-    app.db.write(move |tx| telling.end(tx, is_told, now)).await?;
+    let is_told = phones.as_ref().is_ok_and(|told| *told) || *app.pages.borrow() > 0;
+    let (shown, now) = (if is_told { Shown::Yes } else { shown }, app.clock.now());
+    app.db.write(move |tx| telling.end(tx, shown, now)).await?;
     phones.map(drop)
 }
 
-/// Shows a notification on this machine. Returns whether that worked.
-async fn show(app: &App, notification: &Notification) -> bool {
-    let Some(notifier) = &app.notifier else { return false };
+/// Shows a notification on this machine, if it can.
+async fn show(app: &App, notification: &Notification) -> Shown {
+    let Some(notifier) = &app.notifier else { return Shown::No };
     let shown = notifier.notify(notification).await;
     if let Err(error) = &shown {
         tracing::warn!(%error, "a notification could not be shown");
     }
-    shown.is_ok()
+    match shown {
+        Ok(()) => Shown::Yes,
+        Err(PortError::Failed(_)) => Shown::No,
+        Err(PortError::Unsure(_)) => Shown::Perhaps,
+    }
 }
 
 /// Something new: as this machine shows it, and as a paired phone does, without what it says.
@@ -228,7 +232,7 @@ mod tests {
         use jiff::SignedDuration;
         use kai_assistant::agent::reports::{self, Report};
         use kai_assistant::clock::ManualClock;
-        use kai_assistant::device::{Notifier, PortError, PortFuture};
+        use kai_assistant::device::{Notifier, PortFuture};
         use kai_assistant::gate::RunKind;
         use kai_assistant::outbox::{Channel, NewDraft, store as drafts};
         use kai_assistant::source::SourceId;
@@ -244,6 +248,8 @@ mod tests {
             fails: Mutex<u32>,
             /// It shows a notification, but never says so.
             hangs: AtomicBool,
+            /// It shows a notification, but says so too late.
+            is_slow: AtomicBool,
             asked: Notify,
         }
 
@@ -254,13 +260,16 @@ mod tests {
                         let mut fails = self.fails.lock().unwrap();
                         if *fails > 0 {
                             *fails -= 1;
-                            return Err(PortError("nobody is there".to_owned()));
+                            return Err(PortError::Failed("nobody is there".to_owned()));
                         }
                     }
                     self.shown.lock().unwrap().push(notification.clone());
                     self.asked.notify_one();
                     if self.hangs.load(Ordering::Relaxed) {
                         std::future::pending::<()>().await;
+                    }
+                    if self.is_slow.load(Ordering::Relaxed) {
+                        return Err(PortError::Unsure("it did not answer in time".to_owned()));
                     }
                     Ok(())
                 })
@@ -399,6 +408,23 @@ mod tests {
             let shown = screen.shown.lock().unwrap().clone();
             assert_eq!(shown.len(), 1, "{shown:?}");
             assert_eq!(shown[0].leads_to, Some(Place::Heartbeat));
+        }
+
+        #[tokio::test]
+        async fn what_may_have_been_shown_is_shown_again_once_and_no_more() {
+            let clock = clock();
+            let (app, screen, ..) = app(&clock);
+            screen.is_slow.store(true, Ordering::Relaxed);
+            report(&app, "Alice asks.").await;
+            for (seconds, shown) in [(0, 1), (10, 2), (20, 2), (3600, 2), (3600, 2)] {
+                clock.advance(SignedDuration::from_secs(seconds));
+                news(&app).await.unwrap();
+                assert_eq!(screen.messages().len(), shown, "after {seconds} s more");
+            }
+            report(&app, "Bob asks.").await;
+            clock.advance(SignedDuration::from_hours(1));
+            news(&app).await.unwrap();
+            assert_eq!(screen.messages().len(), 3, "what is new is told");
         }
 
         /// Where nothing shows notifications for a while, they come later, with growing pauses between the attempts.

@@ -217,7 +217,7 @@ mod tests {
                 let mut fails = self.fails.lock().unwrap();
                 if *fails > 0 {
                     *fails -= 1;
-                    return Err(PortError("nobody is there".to_owned()));
+                    return Err(PortError::Failed("nobody is there".to_owned()));
                 }
                 self.shown.lock().unwrap().push(format!("{}: {}", n.title, n.message));
                 Ok(())

@@ -191,7 +191,9 @@ async fn a_bus_that_came_back_is_found_again() {
     kai.tapped().await;
     drop(bus);
     drop(std::fs::remove_file(folder.path().join("bus")));
-    assert!(kai.notify(&report("Nobody")).await.unwrap_err().0.contains("the desktop shows none now"));
+    assert!(
+        kai.notify(&report("Nobody")).await.unwrap_err().to_string().contains("the desktop shows none now")
+    );
     let bus = start();
     let (_second, mut told) = desktop(&bus, &["actions"]).await;
     kai.notify(&report("After")).await.unwrap();

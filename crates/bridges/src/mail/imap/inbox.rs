@@ -88,8 +88,9 @@ impl Session {
         let nothing = |uid| Look { mark: Mark { validity: place.validity, uid }, mails: vec![], more: false };
         let mark = mark.filter(|mark| mark.validity == place.validity);
         let highest = self.highest(place, mark).await?;
-        // A server that does not say which number comes next may only have lost its last mails.
-        let is_beyond = |mark: &Mark| place.next.is_some() && highest < mark.uid;
+        // A server that does not say which number comes next may only have lost its last mails. And one that shows no
+        // mail at all for a moment must not bring everything again when it comes back.
+        let is_beyond = |mark: &Mark| place.exists > 0 && place.next.is_some() && highest < mark.uid;
         let Some(mark) = mark.filter(|mark| !is_beyond(mark)) else { return Ok(nothing(highest)) };
         if place.exists == 0 || highest <= mark.uid {
             return Ok(nothing(mark.uid));

@@ -5,8 +5,8 @@
 //! them for good would lose it with the first failure. So:
 //!
 //! - If it cannot be shown, we know that nobody saw it: the marks are set again, for a try after a pause.
-//! - If Kai dies meanwhile, nobody knows. The next start sets the marks again, but only once, so the worst is one
-//!   notification that is shown twice.
+//! - If nobody says in time whether it was shown, or Kai dies meanwhile, we do not know. The marks are set again, but only
+//!   once, so the worst is one notification that is shown twice.
 
 use jiff::{SignedDuration, Timestamp};
 use kai_assistant::agent::reports;
@@ -46,6 +46,15 @@ impl Marks {
     }
 }
 
+/// How showing a notification went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    Yes,
+    No,
+    /// Nobody said so in time.
+    Perhaps,
+}
+
 /// A notification that is being shown. As long as this exists, nothing else is told.
 #[derive(Debug)]
 pub(super) struct Telling {
@@ -59,7 +68,7 @@ pub(super) struct Telling {
 struct State {
     /// What is being shown.
     under_way: Option<Marks>,
-    /// What was being shown when Kai died, so that it may have been seen already.
+    /// What was being shown when Kai died, or nobody said that it was, so that it may have been seen already.
     may_be_seen: Marks,
     /// How many attempts in a row failed, and when the last one did, in milliseconds.
     failures: u32,
@@ -122,15 +131,21 @@ impl Telling {
         Ok(lease::take(tx, LEASE, now, LIFE)?.map(|lease| Self { marks, lease }))
     }
 
-    /// Ends it. If nobody was told, the marks are set again.
-    pub(super) fn end(&self, tx: &Transaction<'_>, is_told: bool, now: Timestamp) -> Result<(), DbError> {
-        if is_told {
-            forget(tx)?;
-        } else {
-            self.marks.put_back(tx)?;
-            let before = State::load(tx)?;
-            let (failures, failed_at) = (before.failures.saturating_add(1), Some(now.as_millisecond()));
-            State { under_way: None, failures, failed_at, ..before }.save(tx)?;
+    /// Ends it. What was not shown gets its marks again, and what may have been shown gets them once.
+    pub(super) fn end(&self, tx: &Transaction<'_>, shown: Shown, now: Timestamp) -> Result<(), DbError> {
+        let before = State::load(tx)?;
+        let (failures, failed_at) = (before.failures.saturating_add(1), Some(now.as_millisecond()));
+        let failed = State { under_way: None, failures, failed_at, ..before };
+        match shown {
+            Shown::Yes => forget(tx)?,
+            Shown::No => {
+                self.marks.put_back(tx)?;
+                failed.save(tx)?;
+            }
+            Shown::Perhaps => {
+                self.marks.without(&failed.may_be_seen).put_back(tx)?;
+                State { may_be_seen: self.marks.clone(), ..failed }.save(tx)?;
+            }
         }
         lease::give_back(tx, &self.lease)
     }

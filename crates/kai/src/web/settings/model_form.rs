@@ -202,7 +202,10 @@ impl Rendered<'_> {
     fn leaves(&self) -> Said {
         match self.listing.as_ref().map(|listing| &listing.offers) {
             Some(Offers::Listed(offered)) if !offered.is_empty() => leaves(self.at(), &ids(offered)),
-            _ => leaves(self.at(), &[self.typed("model").unwrap_or(self.shown.model)]),
+            _ => {
+                let typed = self.typed("model").filter(|typed| !typed.is_empty());
+                leaves(self.at(), &[typed.unwrap_or(self.shown.model)])
+            }
         }
     }
 }

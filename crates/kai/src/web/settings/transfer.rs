@@ -121,19 +121,29 @@ async fn exported(form: &Form) -> Result<(String, Body), Failure> {
     if sections.is_empty() {
         return Err(Failure::usage(said::transfer_choose_section()));
     }
-    let passphrase = Some(form.field("passphrase").to_owned()).filter(|words| !words.is_empty());
-    if form.field("passphrase") != form.field("again") {
-        return Err(Failure::usage(said::transfer_passphrases_differ()));
-    }
-    // Whoever asked for the keys would find out only when they need them that the file has none.
-    if form.field(WITH_KEYS) == "yes" && passphrase.is_none() {
-        return Err(Failure::usage(said::transfer_export_needs_passphrase()));
-    }
+    let passphrase = sealing(form)?;
     let app = Arc::clone(&form.web.app);
     let call = ExportCall { sections, passphrase, from: None };
     let first = transfer::export(&app, call.clone()).await?;
     let today = app.clock.now().to_zoned(app.clock.zone()).strftime("%Y-%m-%d").to_string();
     Ok((format!("kai-{today}.json"), Body::from_stream(pieces(app, call, first))))
+}
+
+/// The passphrase for the keys, if they are to go along. Without the tick, what was typed before it was taken away does
+/// not count.
+fn sealing(form: &Form) -> Result<Option<String>, Failure> {
+    if form.field(WITH_KEYS) != "yes" {
+        return Ok(None);
+    }
+    let passphrase = form.field("passphrase");
+    if passphrase != form.field("again") {
+        return Err(Failure::usage(said::transfer_passphrases_differ()));
+    }
+    // Whoever asked for the keys would find out only when they need them that the file has none.
+    if passphrase.is_empty() {
+        return Err(Failure::usage(said::transfer_export_needs_passphrase()));
+    }
+    Ok(Some(passphrase.to_owned()))
 }
 
 /// All pieces of an export, from the first on. A piece that cannot be read breaks the download off, and the browser says so.

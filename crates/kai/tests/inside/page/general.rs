@@ -78,6 +78,9 @@ fn a_link_made_here_signs_another_browser_in_and_all_can_be_signed_out() {
 /// The file that the page gives out.
 fn download(visitor: &mut Visitor<'_>, passphrase: &str, again: &str) -> Answer {
     visitor.open(GENERAL);
+    if !passphrase.is_empty() {
+        visitor.page.tick(visitor.first("with-keys"));
+    }
     visitor.fill("passphrase", passphrase);
     visitor.fill("again", again);
     visitor.sent(visitor.first("export"), &[])
@@ -98,6 +101,20 @@ fn an_export_with_keys_needs_a_passphrase() {
     let body = visitor.sent(visitor.first("export"), &[]);
     assert!(body.status == 200 && body.text.contains("\"secrets\""), "{}", body.text);
     assert_eq!(visitor.attributes("with-keys", "checked").len(), 1);
+}
+
+#[test]
+fn a_passphrase_counts_only_while_the_keys_are_wanted() {
+    let house = House::new();
+    house.set("web_search_brave_key", "BSA-hidden-17");
+    for again in ["sesame", "half"] {
+        let mut visitor = house.visitor(GENERAL);
+        // Typed before the box was unticked, which hides the fields.
+        visitor.fill("passphrase", "sesame");
+        visitor.fill("again", again);
+        let body = visitor.sent(visitor.first("export"), &[]);
+        assert!(body.status == 200 && !body.text.contains("\"secrets\""), "{}", body.text);
+    }
 }
 
 /// Gives the page a file to look at.
