@@ -45,8 +45,16 @@ mod tests {
     use super::*;
     use crate::{Config, Http, Key, Limits, connect};
 
-    /// Models that their services have switched off.
-    const GONE: [&str; 2] = ["deepseek-chat", "deepseek-reasoner"];
+    /// Models that their services have switched off, or have said that they will.
+    const GONE: [&str; 7] = [
+        "claude-sonnet-4-5",
+        "deepseek-chat",
+        "deepseek-reasoner",
+        "gemini-2.5-flash",
+        "gpt-5-mini",
+        "grok-4",
+        "llama-3.3-70b-versatile",
+    ];
 
     #[test]
     fn every_preset_can_be_connected() {

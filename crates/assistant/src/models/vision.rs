@@ -58,6 +58,7 @@ const SEEING: &[&str] = &[
     "gpt-4.1",
     "gpt-4-turbo",
     "gpt-5",
+    "gpt-6",
     "claude-3",
     "claude-4",
     "claude-opus",
@@ -124,6 +125,7 @@ mod tests {
     fn a_name_tells_whether_a_model_can_see() {
         for (model, expected) in [
             ("gpt-5-mini", Vision::Yes),
+            ("gpt-6-luna", Vision::Yes),
             ("gemini-2.5-flash", Vision::Yes),
             ("claude-sonnet-4-5", Vision::Yes),
             ("anthropic/claude-3.5-haiku", Vision::Yes),

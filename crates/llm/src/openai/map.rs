@@ -26,7 +26,17 @@ pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
         // A model that thought before it called a tool wants to read its thoughts in every later request, and DeepSeek
         // refuses the whole chat without them. We keep no thoughts, so it shall have none.
         thinking: (service == Service::DeepSeek).then_some(Thinking { r#type: "disabled" }),
+        reasoning_effort: (!request.tools.is_empty() && reasons_or_calls(ask.model)).then_some("none"),
     }
+}
+
+/// Whether chat completions let this model reason or call tools, but not both: `OpenAI`'s models from GPT-5.4 on, which
+/// reason unless they are told not to. A gateway that puts a vendor before the name takes care of that itself.
+fn reasons_or_calls(model: &str) -> bool {
+    let version = model.strip_prefix("gpt-").and_then(|name| name.split('-').next()).unwrap_or_default();
+    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+    let version = major.parse::<u32>().ok().zip(minor.parse::<u32>().ok());
+    version.is_some_and(|version| version >= (5, 4))
 }
 
 /// Services that need special treatment.
@@ -149,6 +159,38 @@ mod tests {
             let ask = Ask { request: &request, model: "m", host, window: 8_192, stream: true };
             let written = serde_json::to_value(body(&ask)).unwrap();
             assert_eq!(written.get("thinking").cloned(), expected, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_model_that_reasons_or_calls_is_asked_not_to_reason_when_it_has_tools() {
+        let parameters = json!({"type": "object"}).into();
+        let look = ToolSpec { name: "look".to_owned(), description: String::new(), parameters };
+        for (model, expected) in [
+            ("gpt-6-luna", true),
+            ("gpt-6.1-terra", true),
+            ("gpt-6", true),
+            ("gpt-10", true),
+            ("gpt-5.6-terra", true),
+            ("gpt-5.4", true),
+            ("gpt-5.3-chat-latest", false),
+            ("gpt-5-mini", false),
+            ("gpt-4.1-mini", false),
+            ("gpt-4o", false),
+            ("gpt-oss-120b", false),
+            ("openai/gpt-6-luna", false),
+            ("qwen3:8b", false),
+            ("", false),
+        ] {
+            for tools in [vec![], vec![look.clone()]] {
+                let expected = (expected && !tools.is_empty()).then_some(json!("none"));
+                let messages = vec![Message::user("hello".to_owned())];
+                let request = Request { system: String::new(), messages, tools };
+                let ask =
+                    Ask { request: &request, model, host: "api.openai.com", window: 8_192, stream: true };
+                let written = serde_json::to_value(body(&ask)).unwrap();
+                assert_eq!(written.get("reasoning_effort").cloned(), expected, "{model}");
+            }
         }
     }
 }

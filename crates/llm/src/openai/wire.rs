@@ -18,6 +18,9 @@ pub(super) struct Body<'a> {
     pub(super) stream_options: Option<StreamOptions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) thinking: Option<Thinking>,
+    /// How much the model reasons before it answers; only `OpenAI`'s own models know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning_effort: Option<&'static str>,
 }
 
 #[derive(Serialize)]
