@@ -158,7 +158,7 @@ fn plain(written: &str) -> String {
 }
 
 /// The value with `change` applied to every string, key and number. A number that changes becomes a string.
-fn map_strings(value: Value, change: &mut impl FnMut(&str) -> String) -> Value {
+fn map_strings(value: Value, change: &mut dyn FnMut(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(change(&text)),
         Value::Array(items) => items.into_iter().map(|item| map_strings(item, change)).collect(),

@@ -51,9 +51,11 @@ fn nested(said: &Said) -> Value {
         Kind::Foreign(text) => json!({ "text": text }),
         Kind::Keyed { at, args } => {
             let key = &KEYS[*at];
-            let values =
-                key.placeholders.iter().zip(args).map(|(name, arg)| ((*name).to_owned(), value(arg)));
-            json!({ "key": key.name, "with": values.collect::<Map<_, _>>() })
+            let mut values = Map::new();
+            for (name, arg) in key.placeholders.iter().zip(args) {
+                values.insert((*name).to_owned(), value(arg));
+            }
+            json!({ "key": key.name, "with": values })
         }
     }
 }

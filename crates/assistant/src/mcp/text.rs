@@ -79,7 +79,9 @@ impl ToolText {
     /// The schema as models' services accept it. They refuse a whole request because of one tool. It is made anew each
     /// time, because an approval covers the schema as it is stored.
     pub fn parameters(&self) -> Value {
-        match with_items(&self.schema) {
+        let mut schema = self.schema.clone();
+        add_items(&mut schema);
+        match schema {
             Value::Object(fields) => Value::Object(without_branches(fields)),
             other => other,
         }
@@ -140,12 +142,14 @@ fn inline(value: &Value, root: &Value, deep: usize, left: &mut usize) -> Value {
                     _ => Value::Object(Map::new()),
                 };
             }
-            let kept = fields.iter().filter(|(name, _)| !["$defs", "definitions"].contains(&name.as_str()));
-            let kept = kept.map(|(name, value)| {
-                *left = left.saturating_sub(name.len());
-                (name.clone(), inline(value, root, deep, left))
-            });
-            Value::Object(kept.collect())
+            let mut kept = Map::new();
+            for (name, value) in fields {
+                if !["$defs", "definitions"].contains(&name.as_str()) {
+                    *left = left.saturating_sub(name.len());
+                    kept.insert(name.clone(), inline(value, root, deep, left));
+                }
+            }
+            Value::Object(kept)
         }
         Value::Array(items) => {
             Value::Array(items.iter().map(|item| inline(item, root, deep, left)).collect())
@@ -161,10 +165,11 @@ fn inline(value: &Value, root: &Value, deep: usize, left: &mut usize) -> Value {
 fn folded(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let fold = |(name, value): (&String, &Value)| {
-                (Untrusted::new(name.as_str()).line(LONGEST_NAME), folded(value))
-            };
-            Value::Object(fields.iter().map(fold).collect())
+            let mut lines = Map::new();
+            for (name, value) in fields {
+                lines.insert(Untrusted::new(name.as_str()).line(LONGEST_NAME), folded(value));
+            }
+            Value::Object(lines)
         }
         Value::Array(items) => Value::Array(items.iter().map(folded).collect()),
         Value::String(text) => Value::String(Untrusted::new(text.as_str()).line(LONGEST_PART)),
@@ -252,32 +257,30 @@ fn required(fields: &Map<String, Value>) -> BTreeSet<&str> {
 const NAMED: &[&str] = &["properties", "patternProperties", "dependentSchemas"];
 const VALUES: &[&str] = &["default", "const", "enum", "example", "examples"];
 
-/// The schema with `items` for each array, without which a service refuses it.
-fn with_items(schema: &Value) -> Value {
-    let Value::Object(fields) = schema else { return schema.clone() };
-    let below = fields.iter().map(|(keyword, value)| (keyword.clone(), with_items_below(keyword, value)));
-    let mut whole: Map<String, Value> = below.collect();
-    let is_array = whole.get("type").is_some_and(|kind| {
+/// Adds `items` to each array of the schema, without which a service refuses it.
+fn add_items(schema: &mut Value) {
+    let Value::Object(fields) = schema else { return };
+    for (keyword, value) in fields.iter_mut() {
+        add_items_below(keyword, value);
+    }
+    let is_array = fields.get("type").is_some_and(|kind| {
         kind == "array" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "array"))
     });
     if is_array {
-        let items = whole.entry("items").or_insert_with(|| json!({}));
+        let items = fields.entry("items").or_insert_with(|| json!({}));
         // The old way to give each place its own schema, which services refuse as well.
         if let Value::Array(places) = items {
             *items = if places.is_empty() { json!({}) } else { json!({"anyOf": places}) };
         }
     }
-    Value::Object(whole)
 }
 
-fn with_items_below(keyword: &str, value: &Value) -> Value {
+fn add_items_below(keyword: &str, value: &mut Value) {
     match value {
-        _ if VALUES.contains(&keyword) => value.clone(),
-        Value::Object(named) if NAMED.contains(&keyword) => {
-            Value::Object(named.iter().map(|(name, schema)| (name.clone(), with_items(schema))).collect())
-        }
-        Value::Array(list) => Value::Array(list.iter().map(with_items).collect()),
-        other => with_items(other),
+        _ if VALUES.contains(&keyword) => {}
+        Value::Object(named) if NAMED.contains(&keyword) => named.values_mut().for_each(add_items),
+        Value::Array(list) => list.iter_mut().for_each(add_items),
+        other => add_items(other),
     }
 }
 

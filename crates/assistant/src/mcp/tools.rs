@@ -7,7 +7,7 @@ use kai_llm::{Message, ToolSpec};
 use rusqlite::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::pin::Pin;
 
 use super::finding::{self, OFFERED_AT_ONCE};
@@ -136,9 +136,10 @@ const CUT: &str = "The answer is too long. Only a part of it is shown.";
 
 /// The answer as a result that fits into `room`. The executor would cut off its end, and with it the `untrusted` mark.
 fn fields(server: &str, outcome: &Outcome, room: usize) -> Map<String, Value> {
-    let mut fields =
-        Map::from_iter([("untrusted".to_owned(), Value::Bool(true)), ("server".to_owned(), server.into())]);
+    let mut fields = Map::new();
     let mut add = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    add("untrusted", true.into());
+    add("server", server.into());
     let Shown { text, structured, media, links, is_cut } = shown(outcome, room);
     if outcome.failed {
         add("success", false.into());
@@ -200,11 +201,7 @@ fn shown(outcome: &Outcome, room: usize) -> Shown {
 }
 
 fn link((name, address): &(Untrusted, Untrusted)) -> Value {
-    let line = |text: &Untrusted| text.line(SHOWN);
-    Value::Object(Map::from_iter([
-        ("name".to_owned(), line(name).into()),
-        ("address".to_owned(), line(address).into()),
-    ]))
+    json!({ "name": name.line(SHOWN), "address": address.line(SHOWN) })
 }
 
 /// Whether a text says nothing but what the structured content says: the same JSON, or its only field.
@@ -288,8 +285,6 @@ impl<F: Fn(String) + Send + Sync> Steady<F> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::mcp::ServerId;
 

@@ -530,12 +530,17 @@ impl Values {
 
     /// The stored settings by key, without secrets. A setting that is missing here has its default.
     pub fn plain(&self) -> BTreeMap<String, String> {
-        self.0.iter().filter(|(key, _)| !is_secret(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+        self.which(false)
     }
 
     /// The stored secrets by key, for code that encrypts them.
     pub fn secrets(&self) -> BTreeMap<String, String> {
-        self.0.iter().filter(|(key, _)| is_secret(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+        self.which(true)
+    }
+
+    fn which(&self, secret: bool) -> BTreeMap<String, String> {
+        let found = self.0.iter().filter(|(key, _)| is_secret(key) == secret);
+        found.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
     /// Whether a switch is on.

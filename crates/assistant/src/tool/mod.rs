@@ -274,11 +274,18 @@ impl<T: Tool> AnyTool for T {
             let input =
                 serde_json::from_value(Value::Object(fitting)).map_err(|e| ToolError(e.to_string()))?;
             let ToolOutput { output, meaning } = self.run(input, run).await?;
-            let output = match serde_json::to_value(output).map_err(|e| ToolError(e.to_string()))? {
-                Value::Object(fields) => fields,
-                other => Map::from_iter([("result".to_owned(), other)]),
-            };
-            Ok(ToolOutput { output, meaning })
+            let output = serde_json::to_value(output).map_err(|e| ToolError(e.to_string()))?;
+            Ok(ToolOutput { output: as_fields(output), meaning })
         })
     }
+}
+
+/// A result as an object, because a model gets nothing else.
+fn as_fields(output: Value) -> Map<String, Value> {
+    let Value::Object(fields) = output else {
+        let mut fields = Map::new();
+        fields.insert("result".to_owned(), output);
+        return fields;
+    };
+    fields
 }

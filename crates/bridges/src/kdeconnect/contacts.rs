@@ -185,14 +185,14 @@ impl<'de> Deserialize<'de> for Wire {
 }
 
 pub(super) fn stamps_body(stamps: &[ContactStamp]) -> Value {
-    body(stamps.iter().map(|stamp| (stamp.uid.as_str(), stamp.changed.to_string())))
+    body(&mut stamps.iter().map(|stamp| (stamp.uid.as_str(), stamp.changed.to_string())))
 }
 
 pub(super) fn cards_body(cards: &[Card]) -> Value {
-    body(cards.iter().map(|card| (card.id.as_str(), card.vcard.as_written().to_owned())))
+    body(&mut cards.iter().map(|card| (card.id.as_str(), card.vcard.as_written().to_owned())))
 }
 
-fn body<'a>(entries: impl Iterator<Item = (&'a str, String)>) -> Value {
+fn body(entries: &mut dyn Iterator<Item = (&str, String)>) -> Value {
     let mut body: Map<String, Value> = entries.map(|(id, text)| (id.to_owned(), text.into())).collect();
     let ids: Vec<String> = body.keys().cloned().collect();
     body.insert(IDS.to_owned(), json!(ids));

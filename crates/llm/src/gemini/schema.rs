@@ -74,8 +74,11 @@ fn object(kept: &mut Map<String, Value>, fields: &Map<String, Value>, root: &Val
     else {
         return;
     };
-    let parts = properties.iter().map(|(name, schema)| (name.clone(), part(schema, root, depth + 1)));
-    kept.insert("properties".to_owned(), Value::Object(parts.collect()));
+    let mut parts = Map::new();
+    for (name, schema) in properties {
+        parts.insert(name.clone(), part(schema, root, depth + 1));
+    }
+    kept.insert("properties".to_owned(), Value::Object(parts));
     let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
     let required: Vec<Value> = required
         .filter(|name| name.as_str().is_some_and(|name| properties.contains_key(name)))

@@ -129,21 +129,18 @@ pub(super) fn shortened(tool: &ToolSpec) -> ToolSpec {
         .and_then(|names| serde_json::from_value(names.clone()).ok())
         .unwrap_or_default();
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        *properties = kept(std::mem::take(properties), parameters, &required);
+        shorten(properties, parameters, &required);
     }
     ToolSpec { name: tool.name.clone(), description: (*says).to_owned(), parameters: schema.into() }
 }
 
-fn kept(properties: Map<String, Value>, words: &[(&str, &str)], required: &[String]) -> Map<String, Value> {
-    let keep = |(name, mut schema): (String, Value)| {
-        let says = words.iter().find(|(known, _)| *known == name).map(|(_, says)| *says);
-        if says.is_none() && !required.contains(&name) {
-            return None;
-        }
+/// Keeps the parameters that have words here or are required.
+fn shorten(properties: &mut Map<String, Value>, words: &[(&str, &str)], required: &[String]) {
+    properties.retain(|name, schema| {
+        let says = words.iter().find(|(known, _)| known == name).map(|(_, says)| *says);
         if let (Some(says), Some(fields)) = (says, schema.as_object_mut()) {
             fields.insert("description".to_owned(), says.into());
         }
-        Some((name, schema))
-    };
-    properties.into_iter().filter_map(keep).collect()
+        says.is_some() || required.contains(name)
+    });
 }

@@ -56,9 +56,9 @@ impl Form {
 
     /// What was typed, without this field and what every form carries.
     pub(super) fn typed_besides(&self, field: &str) -> BTreeMap<String, String> {
-        let is_typed = |name: &str| ![field, "csrf", "page", "card"].contains(&name);
-        let typed = self.fields.iter().filter(|(name, _)| is_typed(name));
-        typed.map(|(name, value)| (name.clone(), value.clone())).collect()
+        let mut typed = self.fields.clone();
+        typed.retain(|name, _| ![field, "csrf", "page", "card"].contains(&name.as_str()));
+        typed
     }
 
     /// The page that the form is on.
