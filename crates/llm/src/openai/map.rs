@@ -30,8 +30,8 @@ pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
     }
 }
 
-/// Whether chat completions let this model reason or call tools, but not both: `OpenAI`'s models from GPT-5.4 on, which
-/// reason unless they are told not to. A gateway that puts a vendor before the name takes care of that itself.
+/// Whether chat completions let this model reason or call tools, but not both: `OpenAI`'s models from GPT-5.4 on. Newer
+/// ones reason unless they are told not to. A gateway that puts a vendor before the name is left to do as it likes.
 fn reasons_or_calls(model: &str) -> bool {
     let version = model.strip_prefix("gpt-").and_then(|name| name.split('-').next()).unwrap_or_default();
     let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
