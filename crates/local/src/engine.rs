@@ -34,8 +34,8 @@ const LONGEST_ANSWER: usize = 1_024;
 /// The room that a prompt must leave for an answer.
 const ROOM: usize = 256;
 /// How long one step of reading may take. Each one reads the whole model from memory, so shorter ones would take clearly
-/// more time; in between, the worker looks whether it should stop.
-const STEP_MICROS: i64 = 2_500_000;
+/// more time; in between, the worker looks whether it should stop, and tells how far it is.
+const STEP_MICROS: i64 = 5_000_000;
 const LEAST_STEP: usize = 16;
 const LARGEST_STEP: usize = 512;
 /// The shortest beginning of a prompt whose state is worth a file.
@@ -277,7 +277,7 @@ impl<'m> Engine<'m> {
                 line.tell(&Event::Reading { percent: percent(self.held.len(), whole) });
             }
             let ahead = &prompt[self.held.len()..];
-            let step = &ahead[..self.step.min(ahead.len())];
+            let step = &ahead[..even_step(ahead.len(), self.step)];
             let began = ggml_time_us();
             self.advance(step)?;
             self.pace(step.len(), ggml_time_us() - began);
@@ -533,6 +533,13 @@ fn template(model: &LlamaModel) -> Result<Template, Failed> {
     // Where the tokenizer puts the first token, a template that does the same would double it.
     let begin = if vocab.should_add_bos() { String::new() } else { piece(vocab.bos()) };
     Template::new(&source, &begin, &piece(vocab.eos())).map_err(Failed::BadFile)
+}
+
+/// The length of the next step, if none may be longer than `most`: all steps are about as long, because a short last one
+/// would take nearly as much time as a long one.
+fn even_step(ahead: usize, most: usize) -> usize {
+    let steps = ahead.div_ceil(most.max(1)).max(1);
+    ahead.div_ceil(steps).next_multiple_of(LEAST_STEP).min(most).min(ahead)
 }
 
 /// The name under which the state after these tokens is kept.

@@ -95,6 +95,26 @@ fn shown_calls() -> Request {
 
 /// One test, because a process has the engine's backend only once.
 #[test]
+fn a_prompt_is_read_in_steps_of_about_one_length() {
+    for (ahead, most, expected) in [
+        (1, 64, vec![1]),
+        (64, 64, vec![64]),
+        (65, 64, vec![48, 17]),
+        (589, 208, vec![208, 192, 189]),
+        (600, 512, vec![304, 296]),
+        (40, 16, vec![16, 16, 8]),
+    ] {
+        let mut left = ahead;
+        let steps = std::iter::from_fn(|| {
+            let step = even_step(left, most);
+            left -= step;
+            (step > 0).then_some(step)
+        });
+        assert_eq!(steps.collect::<Vec<_>>(), expected, "{ahead} in steps of up to {most}");
+    }
+}
+
+#[test]
 fn a_loaded_model_reads_and_writes() {
     let folder = tempfile::tempdir().unwrap();
     let Some(file) = tiny(folder.path()) else { return };
