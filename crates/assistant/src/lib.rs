@@ -114,4 +114,5 @@ pub const MIGRATIONS: &[db::Migration] = &[
     #[cfg(feature = "sms")]
     sms::archive::TERMS,
     email::TERMS,
+    ledger::HOURS,
 ];

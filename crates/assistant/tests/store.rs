@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use kai_assistant::MIGRATIONS;
 use kai_assistant::db::{self, Db, DbError, Migration, OpenError};
 use kai_assistant::home::{Home, StoreKey};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -47,6 +48,34 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
         }
     }
     found
+}
+
+/// A store from before pages were sealed with another hash.
+fn with_the_old_seal(home: &Home, key: &StoreKey) {
+    let conn = Connection::open(home.store()).unwrap();
+    conn.execute_batch(&format!("PRAGMA key = \"x'{}'\"", *key.hex())).unwrap();
+    conn.execute_batch(
+        "PRAGMA journal_mode = WAL; CREATE TABLE old (words); INSERT INTO old VALUES ('herons')",
+    )
+    .unwrap();
+}
+
+#[tokio::test]
+async fn a_store_with_the_old_seal_goes_on_with_it() {
+    let (_folder, home, key) = fresh();
+    with_the_old_seal(&home, &key);
+    let wrong = StoreKey::random().unwrap();
+    assert!(matches!(open(&home, &wrong), Err(OpenError::WrongKeyOrDamaged(_))));
+    write_secret(&open(&home, &key).unwrap()).await;
+    look_for_plaintext(&home);
+    let again = open(&home, &key).unwrap();
+    let read = again.read(|tx| {
+        let old = tx.query_row("SELECT words FROM old", [], |row| row.get(0))?;
+        let new = tx.query_row("SELECT value FROM settings WHERE key = 'note'", [], |row| row.get(0))?;
+        Ok::<[String; 2], DbError>([old, new])
+    });
+    assert_eq!(read.await.unwrap(), ["herons", SECRET]);
+    assert_eq!(again.damage().await.unwrap(), None);
 }
 
 #[tokio::test]

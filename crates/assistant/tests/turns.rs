@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kai_assistant::MIGRATIONS;
 use kai_assistant::agent::conversation::{self, Codes, ConversationId, Which};
 use kai_assistant::agent::reports::{self, Report};
@@ -16,8 +16,9 @@ use kai_assistant::agent::{Answer, ApprovalRequest, Driver, Event, Face, Ready, 
 use kai_assistant::attachments::store::StagedId;
 use kai_assistant::attachments::{self, Refused};
 use kai_assistant::clock::{Clock, ManualClock};
-use kai_assistant::db::{Db, DbError};
+use kai_assistant::db::{self, Db, DbError};
 use kai_assistant::gate::{Level, RunKind};
+use kai_assistant::home::{Home, StoreKey};
 use kai_assistant::lease;
 use kai_assistant::ledger::{self, Record};
 use kai_assistant::memory::store::Standing;
@@ -98,7 +99,10 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Self {
-        let db = Db::in_memory(MIGRATIONS).unwrap();
+        Self::with(Db::in_memory(MIGRATIONS).unwrap()).await
+    }
+
+    async fn with(db: Db) -> Self {
         let clock = Arc::new(ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let slow = Slow::default();
         let own =
@@ -334,6 +338,30 @@ async fn codes_hidden_in_the_middle_of_a_turn_leave_in_none_of_its_later_request
     let asked: Vec<String> = model.requests().iter().map(|asked| format!("{:?}", asked.messages)).collect();
     assert!(asked[0].contains("code is 482913") && asked[1].contains("code is [code]"), "{asked:?}");
     assert!(asked[1].contains("is it 482913?"), "{asked:?}");
+}
+
+/// The same by another process, of whose changes nobody tells this one. A moment later, they count.
+#[tokio::test(start_paused = true)]
+async fn codes_hidden_by_another_process_leave_in_no_later_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, key) = (Home::at(folder.path()).unwrap(), StoreKey::random().unwrap());
+    let open = || db::open(&home, &key, MIGRATIONS, Timestamp::UNIX_EPOCH).unwrap();
+    let (stage, other) = (Stage::with(open()).await, open());
+    let (id, clock) = (stage.conversation, Arc::clone(&stage.clock));
+    let set = |codes| move |tx: &Transaction<'_>| conversation::set_codes(tx, id, codes).map(drop);
+    stage.db.write(set(Codes::Shown)).await.map_err(|e: DbError| e).unwrap();
+    stage.say(&[ready("m", &script([Act::text("Your login code is 482913.")]))], "?").await.unwrap();
+    let model = script([Act::calls(&[("c1", "slow", "{\"number\": 1}")]), Act::text("ok")]);
+    let models = [ready("m", &model)];
+    let hide = async {
+        stage.slow.begun.notified().await;
+        other.write(set(Codes::HiddenAgain)).await.map_err(|e: DbError| e).unwrap();
+        clock.advance(SignedDuration::from_secs(1));
+    };
+    let (answered, ()) = tokio::join!(stage.say(&models, "Which one?"), hide);
+    answered.unwrap();
+    let asked: Vec<String> = model.requests().iter().map(|asked| format!("{:?}", asked.messages)).collect();
+    assert!(asked[0].contains("code is 482913") && asked[1].contains("code is [code]"), "{asked:?}");
 }
 
 #[tokio::test(start_paused = true)]

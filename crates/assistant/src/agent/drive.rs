@@ -203,6 +203,24 @@ impl RequestContext {
     }
 }
 
+/// A [`RequestContext`] and when it was read.
+struct Surroundings {
+    context: RequestContext,
+    /// How many changes the store had seen by then, the one that it was read with included.
+    changes: u64,
+    at: Timestamp,
+}
+
+/// For how long a context counts that no change of this process followed. Another process may have changed something in
+/// that time; it might as well have done so just after the request was sent.
+const STILL_TRUE: SignedDuration = SignedDuration::from_secs(1);
+
+impl Surroundings {
+    fn hold(&self, db: &Db, now: Timestamp) -> bool {
+        *db.changes().borrow() == self.changes && now.duration_since(self.at).abs() < STILL_TRUE
+    }
+}
+
 /// The state of a running turn: its decisions, and what is not stored yet.
 struct Progress {
     /// 0 for a turn without a conversation.
@@ -568,21 +586,20 @@ impl Driver<'_> {
     }
 
     async fn go_on(&self, progress: &mut Progress, mut step: Step) -> Result<Answer, TurnError> {
-        let mut around = None;
+        let mut known = None;
         loop {
             step = match step {
                 Step::AskModel { offer } => {
-                    let reply = self.ask(progress, offer).await?;
+                    let around = self.surroundings(progress, known.take()).await?;
+                    let reply = self.ask(progress, &around.context, offer).await?;
                     let (next, read) = self.keep_reply(progress, reply).await?;
-                    around = read;
+                    known = read;
                     next
                 }
                 Step::RunTools(calls) => {
-                    let around = match around.take() {
-                        Some(read) => read,
-                        None => self.surroundings(progress).await?,
-                    };
-                    let results = self.run_all(progress, &around, &calls).await?;
+                    let around = self.surroundings(progress, known.take()).await?;
+                    let results = self.run_all(progress, &around.context, &calls).await?;
+                    known = Some(around);
                     progress.on_results(results)
                 }
                 Step::Done { text, .. } if text.trim().is_empty() => {
@@ -648,16 +665,36 @@ impl Driver<'_> {
         ))
     }
 
-    async fn surroundings(&self, progress: &Progress) -> Result<RequestContext, DbError> {
-        let (id, kind, look) = (progress.conversation, self.kind, self.toolbox.look());
-        let around = self.db.read(move |tx| RequestContext::read(tx, id, kind, look)).await?;
-        self.toolbox.probe_access(&around.values).await;
+    /// What the next request or call takes besides the conversation: what is known, as long as that holds, or read anew.
+    async fn surroundings(
+        &self,
+        progress: &Progress,
+        known: Option<Surroundings>,
+    ) -> Result<Surroundings, DbError> {
+        let now = self.clock.now();
+        let around = match known.filter(|known| known.hold(self.db, now)) {
+            Some(known) => known,
+            None => {
+                let (id, kind, look) = (progress.conversation, self.kind, self.toolbox.look());
+                let changes = self.db.changes();
+                let read = move |tx: &Transaction<'_>| {
+                    let context = RequestContext::read(tx, id, kind, look)?;
+                    Ok::<_, DbError>(Surroundings { context, changes: *changes.borrow(), at: now })
+                };
+                self.db.read(read).await?
+            }
+        };
+        self.toolbox.probe_access(&around.context.values).await;
         Ok(around)
     }
 
     /// Asks the models in order until one replies.
-    async fn ask(&self, progress: &mut Progress, offer: Offer) -> Result<Reply, TurnError> {
-        let around = self.surroundings(progress).await?;
+    async fn ask(
+        &self,
+        progress: &mut Progress,
+        around: &RequestContext,
+        offer: Offer,
+    ) -> Result<Reply, TurnError> {
         let sees = |ready: &Ready| !progress.shows_pictures() || ready.vision != Vision::No;
         let able: Vec<Able> =
             self.models.iter().map(|ready| Able { local: ready.local, sees: sees(ready) }).collect();
@@ -665,7 +702,7 @@ impl Driver<'_> {
         progress.fitting.begin();
         loop {
             let ready = self.models.get(progress.asking).ok_or(TurnError::NoModel)?;
-            let error = match self.attempt(progress, ready, &around, offer).await? {
+            let error = match self.attempt(progress, ready, around, offer).await? {
                 Ok(reply) => {
                     progress.answered_by.clone_from(&ready.label);
                     self.learn(progress, ready).await?;
@@ -921,7 +958,7 @@ impl Driver<'_> {
         &self,
         progress: &mut Progress,
         reply: Reply,
-    ) -> Result<(Step, Option<RequestContext>), TurnError> {
+    ) -> Result<(Step, Option<Surroundings>), TurnError> {
         let are_ours = reply.calls.iter().all(|call| self.toolbox.has(&call.name));
         let foreign = if are_ours { vec![] } else { self.db.read(mcp::store::usable).await? };
         let (usage, hands) = (reply.usage, self.hands(progress, Codes::Hidden, &foreign));
@@ -946,6 +983,7 @@ impl Driver<'_> {
         let lease = progress.lease.as_ref().map(|held| held.lease.clone());
         let (kind, look) = (self.kind, self.toolbox.look());
         let calls_follow = matches!(step, Step::RunTools(_));
+        let changes = self.db.changes();
         let heard = move |tx: &Transaction<'_>| {
             still_ours(tx, lease.as_ref(), id, now)?;
             let (reply, rest) = new.split_at(new.len().min(1));
@@ -958,9 +996,11 @@ impl Driver<'_> {
             let nothing = Provenance::default();
             rest.iter().try_for_each(|result| conversation::append_result(tx, id, result, &nothing, now))?;
             announced.iter().try_for_each(|record| ledger::append(tx, record, now))?;
-            Ok(calls_follow.then(|| RequestContext::read(tx, id, kind, look)).transpose()?)
+            let context = calls_follow.then(|| RequestContext::read(tx, id, kind, look)).transpose()?;
+            // This change is counted when it is committed.
+            Ok(context.map(|context| Surroundings { context, changes: *changes.borrow() + 1, at: now }))
         };
-        self.db.write(heard).await.map(|around: Option<RequestContext>| (step, around))
+        self.db.write(heard).await.map(|around: Option<Surroundings>| (step, around))
     }
 
     /// Runs all calls of a round concurrently; returns the results in call order.
@@ -970,7 +1010,6 @@ impl Driver<'_> {
         around: &RequestContext,
         calls: &[ToolCall],
     ) -> Result<Vec<ToolResult>, DbError> {
-        self.toolbox.probe_access(&around.values).await;
         progress.level = self.level(progress);
         let messages = progress.turn.messages();
         let hands = self.hands(progress, around.kept.codes, &around.foreign);

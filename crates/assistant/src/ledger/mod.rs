@@ -3,6 +3,7 @@
 
 mod chunks;
 mod end;
+mod hours;
 mod read;
 mod verify;
 
@@ -25,6 +26,8 @@ pub(crate) const EDGES: Migration =
     Migration { name: "ledger/2", sql: include_str!("../../migrations/ledger2.sql") };
 pub(crate) const DAYS: Migration =
     Migration { name: "ledger/3", sql: include_str!("../../migrations/ledger3.sql") };
+pub(crate) const HOURS: Migration =
+    Migration { name: "ledger/4", sql: include_str!("../../migrations/ledger4.sql") };
 pub(crate) const NOTED: Migration =
     Migration { name: "ledger/noted", sql: include_str!("../../migrations/ledger_noted.sql") };
 
@@ -253,9 +256,10 @@ pub fn append(tx: &Transaction<'_>, record: &Record, now: Timestamp) -> Result<(
         json,
         hash
     ])?;
+    let seq = tx.last_insert_rowid();
     tx.prepare_cached("INSERT OR REPLACE INTO ledger_head (one, seq, hash) VALUES (1, ?1, ?2)")?
-        .execute(params![tx.last_insert_rowid(), hash])?;
-    Ok(())
+        .execute(params![seq, hash])?;
+    hours::note(tx, seq, now)
 }
 
 /// The hash of a record. It covers the record, its time and, through the previous hash, everything before it.
@@ -300,7 +304,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_growing_conversation_is_kept_once() {
-        let db = Db::in_memory(&[MIGRATION, EDGES]).unwrap();
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
         let checked = db.write(|tx| {
             let word = |n: usize| hex::encode(&Sha256::digest(n.to_string()));
             let turn = |n: usize| (0..20).map(|w| word(n * 100 + w)).collect::<Vec<_>>().join(" ");
@@ -362,7 +366,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_hash_covers_the_one_before() {
-        let db = Db::in_memory(&[MIGRATION, EDGES]).unwrap();
+        let db = Db::in_memory(crate::MIGRATIONS).unwrap();
         let hashes: Vec<Vec<u8>> = db
             .write(|tx| {
                 let click = Record::Click {

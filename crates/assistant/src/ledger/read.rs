@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::{Kept, Record};
+use super::{Kept, Record, hours};
 use crate::db::DbError;
 use crate::untrusted::folded;
 
@@ -176,7 +176,7 @@ pub fn piece(
     reach: Reach,
 ) -> Result<Piece, DbError> {
     let (first, last) = match &wanted.within {
-        Some(span) => edges(tx, span)?,
+        Some(span) => hours::edges(tx, span)?,
         None => (0, i64::MAX),
     };
     let before = before.unwrap_or(i64::MAX).min(last.saturating_add(1));
@@ -197,15 +197,6 @@ pub fn piece(
         }
     }
     Ok(piece)
-}
-
-/// The first and the last record in a span of time. Records between them may be outside the span, if the clock went
-/// back.
-fn edges(tx: &Transaction<'_>, span: &Range<i64>) -> Result<(i64, i64), DbError> {
-    let sql = "SELECT min(seq), max(seq) FROM ledger WHERE at >= ?1 AND at < ?2";
-    let found = tx.query_row(sql, params![span.start, span.end], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let (first, last): (Option<i64>, Option<i64>) = found;
-    Ok(first.zip(last).unwrap_or((0, -1)))
 }
 
 pub fn one(tx: &Transaction<'_>, seq: i64) -> Result<Option<Kept>, DbError> {

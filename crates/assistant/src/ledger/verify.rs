@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
 use super::read::{each, edge};
-use super::{Record, chained};
+use super::{Record, chained, hours};
 use crate::db::DbError;
 use crate::hex;
 
@@ -128,8 +128,8 @@ pub fn prune(tx: &Transaction<'_>, days: u32, now: Timestamp) -> Result<usize, D
     let before = now.saturating_sub(span).unwrap_or(Timestamp::MIN).as_millisecond();
     // Stop at the first record that is young enough: if the clock went back, deleting older ones behind it would leave
     // a hole in the chain.
-    let first_young: Option<i64> =
-        tx.query_row("SELECT min(seq) FROM ledger WHERE at >= ?1", [before], |row| row.get(0))?;
+    let young = "SELECT seq FROM ledger WHERE at >= ?1 ORDER BY seq LIMIT 1";
+    let first_young: Option<i64> = tx.query_row(young, [before], |row| row.get(0)).optional()?;
     let newest: Option<i64> = tx.query_row("SELECT max(seq) FROM ledger", [], |row| row.get(0))?;
     let Some(last) = first_young.map(|seq| seq - 1).or(newest) else { return Ok(0) };
     let end = "SELECT seq, hash FROM ledger WHERE seq = ?1";
@@ -143,6 +143,7 @@ pub fn prune(tx: &Transaction<'_>, days: u32, now: Timestamp) -> Result<usize, D
         params![seq, hash],
     )?;
     let gone = tx.execute("DELETE FROM ledger WHERE seq <= ?1", [last])?;
+    hours::forget(tx, last)?;
     forget_bytes(tx)?;
     Ok(gone)
 }

@@ -12,10 +12,11 @@ pub(super) struct Body<'a> {
     pub(super) max_tokens: usize,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) system: &'a str,
-    pub(super) messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tools: Vec<Tool<'a>>,
     pub(super) stream: bool,
+    /// Last, because it grows: so requests share their beginnings.
+    pub(super) messages: Vec<Message<'a>>,
 }
 
 #[derive(Serialize)]

@@ -9,9 +9,10 @@ use serde_json::value::RawValue;
 pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) system_instruction: Option<System<'a>>,
-    pub(super) contents: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tools: Vec<Tools<'a>>,
+    /// Last, because it grows: so requests share their beginnings.
+    pub(super) contents: Vec<Content<'a>>,
 }
 
 #[derive(Serialize)]

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 
+/// A request. What grows with the conversation comes last, so that requests share their beginnings.
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
     pub(super) model: &'a str,
-    pub(super) messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tools: Vec<Tool<'a>>,
     pub(super) stream: bool,
@@ -21,6 +21,7 @@ pub(super) struct Body<'a> {
     /// How much the model reasons before it answers; only `OpenAI`'s own models know it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning_effort: Option<&'static str>,
+    pub(super) messages: Vec<Message<'a>>,
 }
 
 #[derive(Serialize)]
