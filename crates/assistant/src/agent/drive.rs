@@ -674,18 +674,19 @@ impl Driver<'_> {
         let now = self.clock.now();
         let around = match known.filter(|known| known.hold(self.db, now)) {
             Some(known) => known,
-            None => {
-                let (id, kind, look) = (progress.conversation, self.kind, self.toolbox.look());
-                let changes = self.db.changes();
-                let read = move |tx: &Transaction<'_>| {
-                    let context = RequestContext::read(tx, id, kind, look)?;
-                    Ok::<_, DbError>(Surroundings { context, changes: *changes.borrow(), at: now })
-                };
-                self.db.read(read).await?
-            }
+            None => self.read_surroundings(progress.conversation, now).await?,
         };
         self.toolbox.probe_access(&around.context.values).await;
         Ok(around)
+    }
+
+    async fn read_surroundings(&self, id: ConversationId, now: Timestamp) -> Result<Surroundings, DbError> {
+        let (kind, look, changes) = (self.kind, self.toolbox.look(), self.db.changes());
+        let read = move |tx: &Transaction<'_>| {
+            let context = RequestContext::read(tx, id, kind, look)?;
+            Ok(Surroundings { context, changes: *changes.borrow(), at: now })
+        };
+        self.db.read(read).await
     }
 
     /// Asks the models in order until one replies.
