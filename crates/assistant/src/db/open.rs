@@ -23,8 +23,8 @@ const BUSY: Duration = Duration::from_secs(5);
 const COPIES: usize = 3;
 /// How many statements stay prepared. A round of tools uses about fifty, and preparing one costs more than running it.
 const STATEMENTS: usize = 128;
-/// What every page is sealed with. Processors of computers and phones have instructions for this hash, so it takes a third
-/// of the time of `SQLCipher`'s own choice.
+/// What every page is sealed with. Most processors of computers and phones have instructions for this hash, and few have
+/// some for that of `SQLCipher`'s own choice.
 const SEAL: &str = "HMAC_SHA256";
 /// The seal of stores from before that. They keep it.
 const OLD_SEAL: &str = "HMAC_SHA512";
